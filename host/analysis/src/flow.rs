@@ -359,12 +359,14 @@ impl Flow {
 
     /// Whether an id of this side, or its FIN, is known (the SYN-ACK of Linux has none).
     pub fn has_ids(&self, side: usize) -> bool {
+        self.newest_id(side) != 0 || self.sent_fin(side)
+    }
+
+    /// The newest IP id of this side that a record told; 0: none, or it numbers none.
+    fn newest_id(&self, side: usize) -> u16 {
         let s = side & 1;
-        let newest = self
-            .extras
-            .trouble()
-            .map_or(self.ids[s], |trouble| trouble.ids[s].newest());
-        newest != 0 || self.sent_fin(s)
+        let counted = self.extras.trouble().map(|trouble| trouble.ids[s].newest());
+        counted.filter(|id| *id != 0).unwrap_or(self.ids[s])
     }
 
     fn newest_ids(&self) -> [u16; 2] {
@@ -547,7 +549,7 @@ impl Flow {
             trouble.handshake.challenge();
         }
         if pending && s == 1 && e.what & what::ACKS_REPEAT != 0 && e.tcp_flags & tcp_flag::SYN != 0 {
-            trouble.handshake.echoes(e.echo());
+            trouble.handshake.echoes(e);
         }
         if e.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0 {
             if !pending {
@@ -1168,6 +1170,7 @@ impl Flow {
     fn known(&self) -> Known {
         Known {
             trips: [0, 1].map(|side| self.by_samples(side)),
+            server_has_ids: self.newest_id(1) != 0,
         }
     }
 

@@ -185,8 +185,8 @@ pub(crate) struct Handshake {
     challenged: bool,
     /// What comes so long after the one before may be a copy, too, as copies did, ns.
     copies_after: u64,
-    /// TSval that the first SYN-ACK behind several SYNs echoes.
-    echo: Option<u32>,
+    /// TSval that the first SYN-ACK behind several SYNs echoes, and whether its IP id was 0.
+    echo: Option<(u32, bool)>,
 }
 
 /// What is known beside the packets of a handshake when it is judged.
@@ -194,6 +194,8 @@ pub(crate) struct Handshake {
 pub(crate) struct Known {
     /// Round trips between the tap and the server, and between it and the client.
     pub trips: [Option<Trip>; 2],
+    /// Packets of the server have IP ids.
+    pub server_has_ids: bool,
 }
 
 /// What became of the packets of a handshake. Times are TAI ns.
@@ -213,10 +215,12 @@ struct Story {
 
 const NEVER: u64 = u64::MAX;
 
-/// The first SYN that the server had, as its SYN-ACK tells. Times are TAI ns.
+/// A SYN that the server had, as its SYN-ACK tells. Times are TAI ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Had {
     syn: u64,
+    /// It was the first that the server had.
+    is_first: bool,
     /// The SYN behind it: the answer to the first was lost before the tap.
     unanswered: Option<u64>,
 }
@@ -226,7 +230,7 @@ impl Story {
     /// which one it had; only a server that gives up has had them all.
     fn of(self, time: u64, last: bool) -> (Place, Option<Sign>) {
         match self.had {
-            Some(had) if time <= had.syn => return (Place::BehindTap, Some(sign::SYN_ECHO)),
+            Some(had) if had.is_first && time <= had.syn => return (Place::BehindTap, Some(sign::SYN_ECHO)),
             Some(had) if Some(time) == had.unanswered => return (Place::AckBeforeTap, Some(sign::SYN_ECHO)),
             _ => {}
         }
@@ -247,8 +251,8 @@ impl Handshake {
     }
 
     /// The first SYN-ACK, which answers one of several SYNs and echoes its TSval.
-    pub const fn echoes(&mut self, tsval: Option<u32>) {
-        self.echo = tsval;
+    pub fn echoes(&mut self, syn_ack: &Event) {
+        self.echo = syn_ack.echo().map(|tsval| (tsval, syn_ack.ip_id == 0));
     }
 
     /// The server answered a SYN with an ACK of something else: it still has an older connection of these ports. The client
@@ -490,9 +494,9 @@ impl Handshake {
         } else {
             (Place::Unknown, None)
         };
-        // There are servers that echo the newest: what tells that an answer was lost goes before.
+        // What tells that an answer was lost goes before.
         let had = self
-            .had(setup, near)
+            .had(setup, known)
             .filter(|had| had.unanswered.is_some() || sign.is_none() && syn.is_none());
         Story {
             silence,
@@ -503,10 +507,13 @@ impl Handshake {
         }
     }
 
-    /// The first SYN that the server had: the one whose TSval its SYN-ACK echoes. Where that is not the last, and no answer to it can have
-    /// come so late, its answer was lost before the tap.
-    fn had(&self, setup: &Setup, near: Option<Trip>) -> Option<Had> {
-        let echo = self.echo?;
+    /// A SYN that the server had: the one whose TSval its SYN-ACK echoes. Where that is not the last, and no answer to it can have
+    /// come so late, its answer was lost before the tap. Linux keeps the TSval of the first SYN (`tcp_check_req`), others, as BSD
+    /// (`syncache_add`), that of the newest. The SYN-ACKs of Linux have the IP id 0, and no other of its packets has
+    /// (`ip_build_and_send_pkt`); BSD numbers all or none.
+    fn had(&self, setup: &Setup, known: Known) -> Option<Had> {
+        let (echo, has_no_id) = self.echo?;
+        let is_first = has_no_id && known.server_has_ids;
         // A device in the path may write TSval and not TSecr.
         let mut stamps = self.syn_repeats().filter_map(|r| r.tsval);
         if !stamps.all(|tsval| is_near(echo, tsval)) {
@@ -521,13 +528,18 @@ impl Handshake {
             .unwrap_or(setup.first_syn);
         let (next, last) = (self.syns(setup).find(|time| *time > syn), self.syns(setup).last()?);
         let wait = setup.syn_ack - syn;
-        let is_late = match near {
+        let is_late = match known.trips[0] {
             Some(near) => wait > near.most.saturating_add(SERVER_TIMER_LEAST),
             None => setup.syn_ack - last < (last - syn) / COINCIDENCE,
         };
         match next {
             Some(_) if !is_late => None,
-            unanswered => Some(Had { syn, unanswered }),
+            None if !is_first => None,
+            unanswered => Some(Had {
+                syn,
+                is_first,
+                unanswered,
+            }),
         }
     }
 
@@ -728,16 +740,16 @@ impl Handshake {
         let lost = first_syns(unanswered);
         let waited = duration(setup.last_syn.saturating_sub(setup.first_syn));
         if let Some(had) = story.had {
-            let before = self.syns(setup).filter(|time| *time < had.syn).count();
+            let before = self.syns(setup).filter(|time| had.is_first && *time < had.syn).count();
             let lost = format!("{} lost between the tap and the server", first_syns(before));
             return match (had.unanswered, before) {
                 (None, _) => format!(
-                    "The SYN-ACK echoes the timestamp of the last SYN, the first that the server had, so {lost} ({waited}). \
-                     (A server that echoes the newest, as BSD does, looks the same when its SYN-ACKs were lost before the tap.)"
+                    "The SYN-ACK echoes the timestamp of the last SYN, and the server, a Linux as its IP ids show, keeps that of the \
+                     first: {lost} ({waited})."
                 ),
                 (Some(_), 0) => format!(
-                    "The SYN-ACK echoes the timestamp of the first SYN, so the server had that: its answer to it was lost between the \
-                     server and the tap ({waited})."
+                    "The SYN-ACK echoes the timestamp of a SYN before the last, so the server had that: its answer to it was lost \
+                     between the server and the tap ({waited})."
                 ),
                 (Some(_), _) => format!(
                     "The SYN-ACK echoes the timestamp of a SYN before the last, the first that the server had: {lost}, and the \

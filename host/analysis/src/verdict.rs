@@ -213,8 +213,8 @@ signs! {
     SYN_DATA = 34, 0.95;
     /// The ACK that takes it in echoes a TSval from before it was sent: it answers a first copy (RFC 3522).
     OLDER_ECHO = 36, 0.99;
-    /// The SYN-ACK echoes the TSval of a SYN: the first that the server had (RFC 7323 4.3).
-    SYN_ECHO = 37, 0.9;
+    /// The SYN-ACK echoes the TSval of a SYN: the server had that one.
+    SYN_ECHO = 37, 0.95;
 }
 
 /// A set of signs.

@@ -1124,18 +1124,22 @@ fn two_syn_acks_for_one_syn_show_one_lost_before() {
 }
 
 /// As [`slow_setup`], with timestamps: the TSval of a packet is when it was sent, in ms and from 1 on; the SYN-ACKs echo that of the SYN of number
-/// `echoed`.
+/// `echoed`. SYN-ACKs have no IP id, as those of Linux.
 fn stamped_setup(packets: &[(f64, bool)], echoed: usize) -> Conversation {
     let mut c = slow_setup(packets, packets.last().unwrap().0 + 0.03);
     let stamp = |at: f64| (at * 1e3) as u32 + 1;
     for (packet, (at, from_client)) in c.packets.iter_mut().zip(packets) {
         let echo = if *from_client { 0 } else { stamp(packets[echoed].0) };
         packet.options.timestamps = Some((stamp(*at), echo));
+        packet.ip_id *= u16::from(*from_client);
+    }
+    for (id, packet) in (1..).zip(&mut c.packets[packets.len()..]) {
+        packet.ip_id = id;
     }
     c
 }
 
-/// A server keeps the TSval of the first SYN that it gets, however many come.
+/// Linux keeps the TSval of the first SYN that it gets, however many come.
 #[test]
 fn a_syn_ack_echoes_the_first_syn_that_arrived() {
     use Place::{AckBeforeTap, BehindTap, Nowhere, Unknown};
@@ -1163,6 +1167,12 @@ fn a_syn_ack_echoes_the_first_syn_that_arrived() {
             expected.map(|place| (Class::Retransmission, place)),
             "{echoed}"
         );
+        // Of a server that may echo the newest, the echo tells of that SYN alone.
+        let mut other = c.clone();
+        other.packets[3].ip_id = 77;
+        let told = |place| if place == BehindTap { Unknown } else { place };
+        let expected = expected.map(|place| (Class::Retransmission, told(place)));
+        assert_eq!(places(&other), expected, "{echoed}");
         assert!(verdicts(&c)[0].evidence.has(sign::SYN_ECHO));
         let said = only(&analyze(&c.packets)).setup.as_ref().unwrap().explanation.clone();
         assert!(said.contains(words), "{said}");
