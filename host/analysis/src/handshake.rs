@@ -207,7 +207,7 @@ struct Story {
     sign: Option<Sign>,
     /// The SYN that the first SYN-ACK answers, if another one had passed by then.
     syn: Option<u64>,
-    /// The first SYN that the server had.
+    /// A SYN that the server had.
     had: Option<Had>,
     /// The SYN-ACK that the client answered: those before it were lost. [`NEVER`]: all were. None: nothing tells.
     syn_ack: Option<u64>,
@@ -221,7 +221,7 @@ struct Had {
     syn: u64,
     /// It was the first that the server had.
     is_first: bool,
-    /// The SYN behind it: the answer to the first was lost before the tap.
+    /// The SYN behind it: the answer to the one before was lost before the tap.
     unanswered: Option<u64>,
 }
 
