@@ -181,14 +181,9 @@ fn tell(
     if skipped && step.in_sequence && before.since_data(out.time) >= LEAST_PAUSE {
         step.what |= what::IDS_SKIPPED;
     }
-    let again = what::SYN_REPEAT | what::SYN_ACK_REPEAT;
-    let again = again
-        | if meta.payload > 0 || meta.flags & tcp_flag::FIN != 0 {
-            what::BELOW
-        } else {
-            0
-        };
-    if step.what & again != 0 && step.what & what::COPY == 0 {
+    let occupies = meta.payload > 0 || meta.flags & tcp_flag::FIN != 0;
+    let below = occupies && step.what & what::BELOW != 0;
+    if (below || step.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0) && step.what & what::COPY == 0 {
         flow.sides[s].repeated = true;
     }
     if step.what & !BESIDE != 0 {
