@@ -1,9 +1,9 @@
 //! Which packet of a handshake was lost, and the sentence that an expert would write about it
 //! (`docs/src/losses.md`).
 
-use weir_record::timestamps::{is_near, is_older};
 use weir_record::{Event, EventMore, NO_SCALE, Rtt, Setup, SetupMore, setup_bit, what};
 
+use crate::echo::{is_near, is_older};
 use crate::losses::Counts;
 use crate::numbers::duration;
 use crate::rtt::Trip;
@@ -737,11 +737,11 @@ impl Handshake {
 
     fn silence(&self, setup: &Setup, state: &SetupState, known: Known, unanswered: usize) -> String {
         let story = self.story(setup, state, known);
-        let lost = first_syns(unanswered);
+        let lost = format!("the {}", first_syns(unanswered));
         let waited = duration(setup.last_syn.saturating_sub(setup.first_syn));
         if let Some(had) = story.had {
             let before = self.syns(setup).filter(|time| had.is_first && *time < had.syn).count();
-            let lost = format!("{} lost between the tap and the server", first_syns(before));
+            let lost = format!("the {} lost between the tap and the server", first_syns(before));
             return match (had.unanswered, before) {
                 (None, _) => format!(
                     "The SYN-ACK echoes the timestamp of the last SYN, and the server, a Linux as its IP ids show, keeps that of the \
@@ -778,13 +778,9 @@ impl Handshake {
                 duration(setup.end.saturating_sub(setup.last_syn))
             ),
             (_, true) => format!(
-                "{} unanswered for {waited}: lost between the tap and the server, or its SYN-ACK on the way back to the \
+                "The {} unanswered for {waited}: lost between the tap and the server, or its SYN-ACK on the way back to the \
                  tap; nothing tells which.",
-                if unanswered == 1 {
-                    "The first SYN was".to_owned()
-                } else {
-                    format!("The first {unanswered} SYNs were")
-                }
+                first_syns(unanswered)
             ),
             (_, false) => format!(
                 "None of {} SYNs in {waited} was answered: they or their SYN-ACKs were lost between the tap and the \
@@ -795,12 +791,12 @@ impl Handshake {
     }
 }
 
-/// So many SYNs, as the subject of a sentence.
+/// The first SYNs, so many, as the subject of a sentence without its article.
 fn first_syns(n: usize) -> String {
     if n == 1 {
-        "the first SYN was".to_owned()
+        "first SYN was".to_owned()
     } else {
-        format!("the first {n} SYNs were")
+        format!("first {n} SYNs were")
     }
 }
 

@@ -14,6 +14,7 @@ mod busy;
 mod ceilings;
 mod closing;
 mod diagnosis;
+mod echo;
 mod findings;
 mod flow;
 mod given;

@@ -2,21 +2,6 @@
 
 use crate::{Event, what};
 
-/// Two timestamps of one sender, in ticks of 1 s to 1 µs (RFC 7323 5.4), that are farther apart are none of one connection's recovery: a device in the
-/// path writes TSval and not TSecr.
-const FAR: u32 = 1 << 20;
-
-/// Whether TSecr `echo` is older than a TSval of the sender that it is sent to, by at most 2²⁰ ticks.
-pub const fn is_older(echo: u32, tsval: u32) -> bool {
-    let ticks = tsval.wrapping_sub(echo);
-    0 < ticks && ticks <= FAR
-}
-
-/// Whether they are near enough to be of one clock.
-pub const fn is_near(echo: u32, tsval: u32) -> bool {
-    tsval.wrapping_sub(echo) <= FAR || echo.wrapping_sub(tsval) <= FAR
-}
-
 /// Whether [`Event::tsval`] is TSecr: the packet answers what came again, and no order is to be told from its own TSval
 /// (flow engine, section 4.10).
 pub const fn holds_echo(bits: u32) -> bool {

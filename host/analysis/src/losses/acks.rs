@@ -1,11 +1,11 @@
 //! What the receiver says: ACKs, SACK blocks and D-SACKs, and which verdicts they change.
 
-use weir_record::timestamps::is_older;
 use weir_record::{Event, EventMore, tcp_flag, what};
 
 use super::entry::Entry;
 use super::path::Path;
 use super::{Blocks, Losses, MIRRORED};
+use crate::echo::is_older;
 use crate::limits::DELAYED_ACK_MOST;
 use crate::seq::{Range, at_or_before, before, distance, earlier};
 use crate::verdict::{Class, Place, sign};
