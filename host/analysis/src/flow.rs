@@ -412,7 +412,7 @@ impl Flow {
             whole: self.rtt.all_acknowledged(side),
             others: others.map(|others| trip.map_or(others, |own| own.min(others))),
             timed: trip.filter(|_| self.setup.has_timed(side)),
-            segment: self.setup.segment(),
+            segment: self.setup.payload(),
             sack: sack(0) && sack(1),
             reach: self.reach(side),
             reset: self.sent_rst(1 - (side & 1)),

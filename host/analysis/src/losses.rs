@@ -90,6 +90,8 @@ pub(crate) struct Losses {
     told_by: Option<Cause>,
     /// What was sent when the recovery in progress began (RFC 6582 3.2).
     recover: Option<u32>,
+    /// Segments above its first loss that passed the tap, made no duplicate ACK and were not found lost since; without SACK, if they can be counted.
+    unanswered: Option<u32>,
     /// A timer's recovery without SACK in which the receiver has shown nothing but what was sent again.
     from_scratch: Option<FromScratch>,
     /// Byte of the last window probe.

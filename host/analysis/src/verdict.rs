@@ -215,6 +215,8 @@ signs! {
     OLDER_ECHO = 36, 0.99;
     /// The SYN-ACK echoes the TSval of a SYN: the server had that one.
     SYN_ECHO = 37, 0.95;
+    /// As many duplicate ACKs came as segments above the loss had passed, but for those that were found lost.
+    ALL_ANSWERED = 38, 0.9;
 }
 
 /// A set of signs.

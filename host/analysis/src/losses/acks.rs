@@ -135,9 +135,15 @@ impl Losses {
             let entry = self.open[i];
             let is_news = before(known, entry.range.to) && at_or_before(entry.range.to, ack);
             let is_repeat = entry.class == Class::Retransmission && entry.tsval != 0;
-            // What the receiver said that it lacks filled the hole, or a D-SACK tells.
-            let is_hole = entry.evidence.has(sign::SACK_HOLE);
-            if !is_repeat || !is_news || is_hole || !is_older(echo, entry.tsval) {
+            if !is_repeat || !is_news || !is_older(echo, entry.tsval) {
+                continue;
+            }
+            // What the receiver said that it lacks filled the hole, or a D-SACK tells: but of the last of several repeats alone.
+            let filled = |e: &Entry| {
+                let is_before = e.class == Class::Retransmission && e.tsval != 0 && e.time < entry.time;
+                is_before && e.range.covers(entry.range) && !is_older(echo, e.tsval)
+            };
+            if entry.evidence.has(sign::SACK_HOLE) && !self.open.iter().any(filled) {
                 continue;
             }
             is_first |= at_or_before(entry.range.from, known);
@@ -509,6 +515,43 @@ mod tests {
         );
         // None of them did.
         assert_eq!(echoed(0, 2, 100, 2), [needless; 2]);
+    }
+
+    /// What SACK left out comes again three times, at 400, 700 and 1,000 ms, and the ACK that takes it in names it as come twice and echoes `echo`.
+    #[test]
+    fn of_several_repeats_of_a_hole_the_echo_tells_which_filled_it() {
+        let placed = |echo: u32| {
+            let mut losses = Losses::default();
+            losses.acknowledge(0, 50_000_000, PATH);
+            let hole = Event {
+                what: what::SACK,
+                ..event(0, 0, 0, 0)
+            };
+            losses.heard(&hole, Some(&one_block(1000, 3000)), 350_000_000, PATH);
+            for time in [400, 700, 1000] {
+                let repeat = Event {
+                    tsval: time,
+                    ..again(0, 0, 1, 3, 300_000_000)
+                };
+                losses.sent(&repeat, u64::from(time) * 1_000_000, PATH);
+            }
+            let ack = Event {
+                what: what::SACK | what::DSACK | what::ACKS_MORE | what::ACKS_REPEAT,
+                ack: 3000,
+                tsval: echo,
+                ..event(0, 0, 0, 0)
+            };
+            losses.heard(&ack, Some(&one_block(0, 1000)), 1_020_000_000, PATH);
+            losses.close(None, 2_000_000_000, PATH);
+            losses.done.iter().map(|e| e.place.is_spurious()).collect::<Vec<_>>()
+        };
+        assert_eq!(placed(400), [false, true, true]);
+        assert_eq!(placed(700), [false, false, true]);
+        assert_eq!(
+            placed(0),
+            [false, false, true],
+            "no timestamps: the D-SACK is of the last"
+        );
     }
 
     /// A timer's repeat that a D-SACK names, so many ms after the first copy: with the first ACK that takes it in, or behind one.

@@ -6,8 +6,8 @@ use super::Losses;
 use super::entry::{Entry, tally};
 use super::event::is_first;
 use super::path::{Path, REORDERING};
-use crate::seq::{at_or_before, before, later};
-use crate::verdict::{Cause, Place, sign};
+use crate::seq::{Range, at_or_before, before, later};
+use crate::verdict::{Cause, Class, Place, sign};
 
 /// One segment in so many that had arrived can be anywhere in the flight.
 const FEW: u32 = 16;
@@ -90,7 +90,8 @@ impl Losses {
             arrived: e.expected.wrapping_sub(u32::from(e.dup_acks) * path.segment),
             answered: false,
         };
-        if path.sack {
+        self.count_answers(entry, e, path);
+        if path.sack || self.unanswered == Some(0) {
             self.from_scratch = None;
         } else if begins {
             let starts = match entry.cause {
@@ -115,6 +116,46 @@ impl Losses {
             if scratch.answered && entry.place == Place::Unknown && at_or_before(entry.range.to, scratch.arrived) {
                 entry.place = Place::BehindTap;
                 entry.evidence = entry.evidence.with(sign::PARTIAL_ACK);
+            }
+        }
+    }
+
+    /// Without SACK: each segment that arrives above a loss makes a duplicate ACK (RFC 5681 4.2). Those that passed the tap and made none were lost
+    /// behind it; when as many have been found, the rest had arrived, and what comes again of it is needless.
+    fn count_answers(&mut self, entry: &mut Entry, e: &Event, path: Path) {
+        let begins = !self.is_recovering(entry.range.from);
+        if path.sack || begins {
+            self.unanswered = None;
+        }
+        if path.sack {
+            return;
+        }
+        let episode = self.counts.episodes as u32;
+        let mut repeats = self.open.iter().filter(|o| o.class == Class::Retransmission);
+        let is_alone = begins
+            || repeats
+                .clone()
+                .all(|o| o.episode != episode || o.range.from == entry.range.from);
+        if is_first(e) && is_alone {
+            let above = Range {
+                from: entry.range.to,
+                to: e.expected,
+            };
+            let unseen: u32 = self.gaps.iter().map(|gap| gap.range.overlap(above)).sum();
+            let passed = path.segments(above.len().saturating_sub(unseen));
+            let told = u32::from(e.dup_acks);
+            // Answers to what came again before would be among them.
+            let is_quiet = entry.time.saturating_sub(self.last_repeat) > 2 * path.rtt.unwrap_or(0);
+            let is_counted = is_quiet && (1..u32::from(DUP_ACKS_MOST)).contains(&told);
+            self.unanswered = passed.checked_sub(told).filter(|_| is_counted);
+        } else if entry.evidence.has(sign::SEEN) && repeats.all(|o| o.range.overlap(entry.range) == 0) {
+            // Of segments that are not full, more passed than their bytes tell.
+            let is_full = e.length >= path.segment || self.recover == Some(entry.range.to);
+            if is_first(e) {
+                self.unanswered = self.unanswered.and_then(|count| count.checked_sub(1));
+            } else if self.unanswered == Some(0) && is_full && !entry.place.is_spurious() {
+                entry.place = Place::Nowhere;
+                entry.evidence = entry.evidence.with(sign::ALL_ANSWERED);
             }
         }
     }
@@ -244,5 +285,25 @@ mod tests {
         let places = places(&steps, 11);
         assert_eq!(places[..2], [Place::BehindTap; 2], "the ACK stopped at the second");
         assert_eq!([places[2], places[4]], [Place::Unknown; 2]);
+    }
+
+    /// Twenty segments of which the first is lost: the others make a duplicate ACK each.
+    #[test]
+    fn what_was_answered_had_arrived() {
+        let placed = |told: u8, then: &[Event]| {
+            let steps: Vec<_> = [again(0, 0, told, 20, TIMER)].iter().chain(then).copied().collect();
+            places(&steps, 20)[1..].to_vec()
+        };
+        let next = again(1, 0, 19, 20, SOON);
+        assert_eq!(placed(19, &[next]), [Place::Nowhere]);
+        // One was not answered: it, or its answer, was lost.
+        assert_eq!(placed(18, &[next]), [Place::Unknown]);
+        // It is found where an ACK stops.
+        let found = [again(7, 7, 0, 20, SOON), again(8, 7, 0, 20, SOON)];
+        assert_eq!(placed(18, &found), [Place::BehindTap, Place::Nowhere]);
+        assert_eq!(placed(17, &found), [Place::BehindTap, Place::Unknown]);
+        // Of smaller ones there were more.
+        let small = Event { length: 400, ..next };
+        assert_eq!(placed(19, &[small]), [Place::Unknown]);
     }
 }
