@@ -306,7 +306,9 @@ impl Losses {
         // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
         let only_filled =
             |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
-        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0 && !only_filled(e);
+        // A sender joins segments that it sends again: where one of them had been lost, a D-SACK names the others.
+        let is_whole = |e: &Entry| e.range.overlap(twice) >= e.range.len().min(e.length).max(1);
+        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && is_whole(e) && !only_filled(e);
         // The last one of several is what came too much; a copy only if nothing was sent again.
         let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
         let (repeat, copy) = (found(Class::Retransmission), found(Class::Copy));
@@ -552,6 +554,25 @@ mod tests {
             [false, false, true],
             "no timestamps: the D-SACK is of the last"
         );
+    }
+
+    /// A sender joins two segments that it sends again, 1,000 bytes from 0 on in all, and a D-SACK names those from `left` on.
+    #[test]
+    fn a_d_sack_of_a_part_of_a_repeat_is_not_of_the_rest() {
+        let place = |left: u32| {
+            let mut losses = Losses::default();
+            losses.sent(&again(0, 0, 0, 1, 300_000_000), 1_000_000_000, PATH);
+            let e = Event {
+                what: what::SACK | what::DSACK | what::ACKS_MORE,
+                ack: 1000,
+                ..event(0, 0, 0, 0)
+            };
+            losses.heard(&e, Some(&one_block(left, 1000)), 1_020_000_000, PATH);
+            losses.close(None, 2_000_000_000, PATH);
+            losses.done[0].place
+        };
+        assert!(place(0).is_spurious());
+        assert_eq!(place(500), Place::BehindTap);
     }
 
     /// A timer's repeat that a D-SACK names, so many ms after the first copy: with the first ACK that takes it in, or behind one.
