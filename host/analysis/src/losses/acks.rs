@@ -306,12 +306,15 @@ impl Losses {
         // Linux joins what came twice, with what lies between, into one block (`tcp_dsack_extend`).
         let only_filled =
             |e: &Entry| e.evidence.has(sign::UNSEEN) && e.evidence.has(sign::SACK_HOLE) && !e.range.covers(twice);
-        // A sender joins segments that it sends again: where one of them had been lost, a D-SACK names the others.
-        let is_whole = |e: &Entry| e.range.overlap(twice) >= e.range.len().min(e.length).max(1);
-        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && is_whole(e) && !only_filled(e);
+        let named = |e: &Entry| !e.evidence.has(sign::DSACKED) && e.range.overlap(twice) > 0 && !only_filled(e);
         // The last one of several is what came too much; a copy only if nothing was sent again.
         let found = |class| self.open.iter().rposition(|e| e.class == class && named(e));
         let (repeat, copy) = (found(Class::Retransmission), found(Class::Copy));
+        // A sender joins segments that it sends again: where one of them had been lost, the D-SACK names the others.
+        let is_whole = |e: &Entry| e.range.overlap(twice) >= e.range.len().min(e.length).max(1);
+        if repeat.is_some_and(|i| !is_whole(&self.open[i])) {
+            return;
+        }
         let filled = |i: usize| {
             let evidence = self.open[i].evidence;
             evidence.has(sign::SACK_HOLE) && !evidence.has(sign::ACKED_TOO_SOON)
@@ -556,12 +559,19 @@ mod tests {
         );
     }
 
-    /// A sender joins two segments that it sends again, 1,000 bytes from 0 on in all, and a D-SACK names those from `left` on.
+    /// The second half of a segment comes again, then all of it, and a D-SACK names what begins at `left`.
     #[test]
     fn a_d_sack_of_a_part_of_a_repeat_is_not_of_the_rest() {
-        let place = |left: u32| {
+        let placed = |left: u32| {
             let mut losses = Losses::default();
-            losses.sent(&again(0, 0, 0, 1, 300_000_000), 1_000_000_000, PATH);
+            let all = again(0, 0, 0, 1, 300_000_000);
+            let half = Event {
+                seq: 500,
+                length: 500,
+                ..all
+            };
+            losses.sent(&half, 700_000_000, PATH);
+            losses.sent(&all, 1_000_000_000, PATH);
             let e = Event {
                 what: what::SACK | what::DSACK | what::ACKS_MORE,
                 ack: 1000,
@@ -569,10 +579,10 @@ mod tests {
             };
             losses.heard(&e, Some(&one_block(left, 1000)), 1_020_000_000, PATH);
             losses.close(None, 2_000_000_000, PATH);
-            losses.done[0].place
+            losses.done.iter().map(|e| e.place.is_spurious()).collect::<Vec<_>>()
         };
-        assert!(place(0).is_spurious());
-        assert_eq!(place(500), Place::BehindTap);
+        assert!(placed(0)[1]);
+        assert_eq!(placed(500), [false, false]);
     }
 
     /// A timer's repeat that a D-SACK names, so many ms after the first copy: with the first ACK that takes it in, or behind one.
