@@ -24,7 +24,7 @@ mod tests;
 use weir_record::{Event, SINCE_DATA_NS, what};
 
 use crate::ids::Counted;
-use crate::seq::Range;
+use crate::seq::{Range, later};
 use crate::verdict::{Cause, Class, Place, sign};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
@@ -79,6 +79,8 @@ pub(crate) struct Losses {
     /// Time of the last segment with bytes of a gap.
     last_fill: u64,
     last_disorder: u64,
+    /// All that had been sent then.
+    disorder_end: u32,
     last_copy: u64,
     last_repeat: u64,
     /// When the FIN, but for its first time, passed last.
@@ -230,7 +232,10 @@ impl Losses {
         let segment = (e.what & what::BELOW != 0).then(|| self.below(e, time, path));
         match segment {
             Some(Segment::Copy) => self.last_copy = time,
-            _ if e.what & (what::GAP | what::BELOW) != 0 => self.last_disorder = time,
+            _ if e.what & (what::GAP | what::BELOW) != 0 => {
+                self.last_disorder = time;
+                self.disorder_end = later(e.expected, e.seq.wrapping_add(e.length));
+            }
             _ => {}
         }
         let made = (e.sent().unwrap_or(0), e.ip_id);

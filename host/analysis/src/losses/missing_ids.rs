@@ -7,7 +7,7 @@ use super::event::since_data;
 use super::path::Path;
 use super::{Again, Hidden, Losses, OPEN};
 use crate::ids::Counted;
-use crate::seq::{Range, before};
+use crate::seq::{Range, at_or_before, before};
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
 /// Among more packets of the receiver, a missing id need not be that of the ACK.
@@ -31,12 +31,19 @@ impl Losses {
         if e.what & (what::COPY | what::PROBE) != 0 || received {
             return false;
         }
-        let since = since_data(e);
-        let waited_from = time.saturating_sub(since);
+        let data = time.saturating_sub(since_data(e));
         let missed = self.counts.missed + receiver.counts.missed;
-        if receiver.last_disorder > waited_from || missed > 0 {
+        let disordered = receiver.last_disorder > data && !receiver.has_answered_disorder(path);
+        if disordered || missed > 0 {
             return false;
         }
+        // The packet that it heard of last was made before those that the tap did not see.
+        let waited_from = data.max(receiver.last_heard);
+        let since = if waited_from == 0 {
+            u64::MAX
+        } else {
+            time.saturating_sub(waited_from)
+        };
         let copied = receiver.last_copy > waited_from && !mirrored;
         if e.what & what::ACKS_MORE != 0 || copied {
             // Or an ACK without data.
@@ -85,6 +92,14 @@ impl Losses {
             self.skipped.push(entry);
         }
         by_connection
+    }
+
+    /// The receiver of this direction, on whose own `path` a record with its ACK of all that was sent passed when an answer to the last of what came
+    /// out of sequence was due: it has no more to say of that.
+    fn has_answered_disorder(&self, path: Path) -> bool {
+        let since = self.acked_time.checked_sub(self.last_disorder);
+        let is_due = since.is_some_and(|since| path.near.is_some() && !path.crosses(since));
+        is_due && self.acked.is_some_and(|acked| at_or_before(self.disorder_end, acked))
     }
 
     /// An interval of the receiver that began at `start` and was over at `time`, with its IP ids so far. `whole`: as for
@@ -212,5 +227,41 @@ mod tests {
         assert_eq!(came_again(copy, 8, 16), Again::Maybe);
         assert_eq!(came_again(copy, 7, 7), Again::Maybe, "too few to tell");
         assert_eq!(came_again(what::BELOW, 1, 1), Again::No, "sent again");
+    }
+
+    /// A segment of the other side comes late, 500 ms before a response with a missing id; an ACK of `acked` of 2,000 bytes that were sent, which had an
+    /// EVENT, passes `after` ms later.
+    #[test]
+    fn what_was_answered_does_not_hide_that_a_response_had_been_sent_before() {
+        const MS: u64 = 1_000_000;
+        let time = 5_000 * MS;
+        let came_again = |acked: u32, after: u64| {
+            let path = Path {
+                near: Some(10 * MS),
+                rtt: Some(20 * MS),
+                ..PATH
+            };
+            let mut request = Losses::default();
+            request.sent(&event(what::GAP, 1000, 0, 1000), time - 510 * MS, path);
+            request.sent(&event(what::BELOW, 0, 2000, 1000), time - 500 * MS, path);
+            let ack = Event {
+                what: what::ACKS_MORE | what::ACKS_REPEAT,
+                ack: acked,
+                ..event(0, 0, 0, 0)
+            };
+            request.heard(&ack, None, time - (500 - after) * MS, path);
+            let e = Event {
+                since_data: (1_000 * MS / SINCE_DATA_NS) as u32,
+                id_step: 2,
+                ..event(what::IDS_SKIPPED, 1000, 1000, 100)
+            };
+            let mut losses = Losses::default();
+            losses.skipped(&e, time, (&request, false), true, path);
+            losses.came_again(1000, time)
+        };
+        assert_eq!(came_again(2000, 10), Again::Yes);
+        assert_eq!(came_again(1000, 10), Again::No, "it may have more to say");
+        assert_eq!(came_again(2000, 5), Again::No, "it may not have had it");
+        assert_eq!(came_again(2000, 490), Again::No, "no timer ran out since");
     }
 }
