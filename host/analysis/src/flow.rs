@@ -18,7 +18,7 @@ use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
-use crate::turns::{ClientFin, Finished, Left, Responses, Turn};
+use crate::turns::{ClientFin, Finished, Left, Responses, Turn, Unseen};
 use crate::twins::First;
 use crate::verdict::{Class, Place, Verdict};
 use crate::windows::{Closed, Windows};
@@ -607,7 +607,12 @@ impl Flow {
             turn.push_at(s, e.seq.wrapping_add(e.length));
         }
         if e.what & what::ACK_UNSEEN != 0 && s == 1 {
-            turn.acked_unseen(e.ack, time);
+            let is_own = e.what & (what::GAP | what::BELOW | what::WILD) != 0;
+            turn.acked_unseen(Unseen {
+                time,
+                from: (!is_own).then_some(e.expected),
+                to: e.ack,
+            });
         }
         if e.what & what::PROBE != 0 {
             turn.probe(s, e.seq);
@@ -863,7 +868,12 @@ impl Flow {
         }
         let mut request = self.transfer(0, (done.request_time, request_end), next, given, pool);
         let mut response = self.transfer(1, (done.response_time, response_end), next, given, pool);
-        let before = done.client.or_else(|| self.since_setup(done));
+        if done.missed.is_some() {
+            // All that it took may have been the client's.
+            done.wait = Some(Wait::or(done.wait, 0, u64::MAX));
+        }
+        let since_previous = done.client.or(done.missed.filter(|gap| *gap > 0));
+        let before = since_previous.or_else(|| self.since_setup(done));
         let (recovered, filled) = self.recovery(done, (request_end, response_end), next);
         if next == u64::MAX {
             let (s, from, charged) = match answered {
@@ -888,7 +898,7 @@ impl Flow {
         let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
         let asked_at = done.ends[0].wrapping_sub(done.request_bytes as u32);
         let again = match before {
-            Some(_) if done.request_bytes > 0 => self.came_again(0, asked_at, done.request_time),
+            Some(_) if done.was_asked() => self.came_again(0, asked_at, done.request_time),
             _ => Again::No,
         };
         let recovery = Recovery {
@@ -916,7 +926,7 @@ impl Flow {
             sent.carried(done.request_bytes, trip.saturating_add(tails.request.late.min(most)));
             received.carried(done.response_bytes, trip.saturating_add(late));
         }
-        if let Some(gap) = before.filter(|_| done.request_bytes > 0) {
+        if let Some(gap) = before.filter(|_| done.was_asked()) {
             let gap = gap.saturating_sub(left.recovered);
             // The way to the client and back is in it, where it is not known.
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));

@@ -680,11 +680,16 @@ impl State {
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
-        let data_end = ending.next[0]
-            .filter(|_| fin.time != 0 && ending.acknowledged[0])
-            .map(|next| next.wrapping_sub(1));
+        let [data_end, server_end] = [0, 1].map(|side| {
+            let acknowledged = flow.sent_fin(side) && ending.acknowledged[side];
+            ending.next[side]
+                .filter(|_| acknowledged)
+                .map(|next| next.wrapping_sub(1))
+        });
+        let losses = flow.extras.trouble().map(|trouble| &trouble.losses[1]);
+        let missed = losses.zip(server_end).and_then(|(losses, end)| losses.missed_end(end));
         let turn = flow.turn.as_mut();
-        let last = turn.and_then(|turn| turn.close(fin, data_end, &mut self.pool.responses));
+        let last = turn.and_then(|turn| turn.close(fin, data_end, missed, &mut self.pool.responses));
         let last = last.map(|(mut done, signature)| {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, &mut done);

@@ -278,6 +278,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         request: times.request,
         server: times.server,
         wait: None,
+        missed: None,
         client_uncertain: None,
         inferred: 0,
         ends: [0; 2],

@@ -185,9 +185,9 @@ impl TimeShares {
             blind: u64::from(m.halves().is_none()),
             ..Self::default()
         };
-        let asked = done.request_bytes > 0;
+        let mut either = 0;
         if let Some(gap) = before {
-            if asked {
+            if done.was_asked() {
                 let gap = s.less_timer(recovery.asked_again, gap, m.to_client, m);
                 // The packet before had to reach the client, and this one to come back.
                 let idle = s.less_latency(gap, m.to_client);
@@ -195,7 +195,9 @@ impl TimeShares {
                 let idle = idle - s.tail(tails.before, idle);
                 *(if idle > USER_THINK { &mut s.think } else { &mut s.client }) += idle;
             } else {
-                s.server += s.less_latency(gap, m.to_server);
+                let idle = s.less_latency(gap, m.to_server);
+                s.server += idle;
+                either = done.missed.map_or(0, |_| idle);
             }
         }
         let idle = s.transfer(request, done.request_bytes, m);
@@ -227,7 +229,7 @@ impl TimeShares {
         } else {
             whole(before, request, done.client_uncertain)
         };
-        s.server_uncertain = whole(server, response, done.server_uncertain());
+        s.server_uncertain = either + whole(server, response, done.server_uncertain());
         // What was sent while a transfer of the peer went on was waited for by nobody.
         let [request_amid, response_amid] = done.amid;
         if request_amid {

@@ -256,6 +256,7 @@ mod tests {
                 request: 0,
                 server: Some(server),
                 wait: None,
+                missed: None,
                 client_uncertain: None,
                 inferred: 0,
                 ends: [0; 2],

@@ -5,7 +5,7 @@ use weir_record::{Block, BlockEnd};
 
 use crate::limits::{SoFar, Tail};
 use crate::queues::Wait;
-use crate::seq::before;
+use crate::seq::{Range, before};
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
 
@@ -204,6 +204,8 @@ pub struct Finished {
     pub segment: Option<u32>,
     /// Request and response data crossed.
     pub overlapped: bool,
+    /// The capture missed the request, which came in so many ns: from the end of the previous transaction, if there was one, to the response.
+    pub(crate) missed: Option<u64>,
     /// How far the client's time before it may be from the truth, ns.
     pub(crate) client_uncertain: Option<u64>,
     /// Time of a receiver's window whose scale was inferred from what filled it, ns: another limit of that size looks the same.
@@ -229,6 +231,11 @@ impl Finished {
             }
             None => self.request = self.request.saturating_add(end),
         }
+    }
+
+    /// Its request was seen.
+    pub(crate) const fn was_asked(&self) -> bool {
+        self.request_bytes > 0 && self.missed.is_none()
     }
 
     /// How far the server's time may be from the truth, ns; `u64::MAX`: all of it may be something else's.
@@ -263,6 +270,7 @@ impl Finished {
             losses: 0,
             segment: None,
             overlapped: false,
+            missed: None,
             client_uncertain: None,
             inferred: 0,
             ends: [0; 2],
@@ -300,8 +308,20 @@ struct Trouble {
     splits: [Splits; 2],
     /// Sequence number of a window probe's byte.
     probes: [Option<u32>; 2],
-    /// The last time that the server acknowledged what had not been seen, and how far.
-    unseen: Option<(u64, u32)>,
+    /// The last time that the server acknowledged what had not been seen.
+    unseen: Option<Unseen>,
+    /// The request in progress was not seen.
+    missed: bool,
+}
+
+/// The server acknowledged more of the client than was seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    pub time: u64,
+    /// The next byte of the client that was to be seen, if the record tells.
+    pub from: Option<u32>,
+    /// Its ACK.
+    pub to: u32,
 }
 
 /// What the end of a transaction takes of the time until the next one.
@@ -429,6 +449,7 @@ impl Turn {
             splits = Some(trouble.splits[side & 1]);
         }
         if side == 1 {
+            let done = self.missed_request(b, fin, spare);
             let on_way = if self.request.blocks.is_empty() {
                 0
             } else {
@@ -442,7 +463,7 @@ impl Turn {
             }
             response.side.amid |= response.side.blocks.is_empty() && on_way >= TRANSFER;
             response.side.add(b, cause, goes_on, splits);
-            return None;
+            return done;
         }
         let mut done = None;
         let late;
@@ -475,20 +496,65 @@ impl Turn {
     fn heard(&self, b: &Block) -> Option<u32> {
         let trouble = self.past.as_deref().and_then(|past| past.trouble.as_deref());
         let told = trouble.and_then(|trouble| trouble.unseen);
-        let told = told.filter(|(time, _)| (self.request.first..=b.first).contains(time));
+        let told = told.filter(|told| (self.request.first..=b.first).contains(&told.time));
         let own = (b.packets == 1 && b.known & 1 != 0).then_some(b.ack);
-        own.or(told.map(|(_, ack)| ack))
+        own.or(told.map(|told| told.to))
             .filter(|ack| !self.request.blocks.is_empty() && behind(*ack, self.request.end) > 0)
     }
 
     /// The server acknowledged more than was seen.
-    pub fn acked_unseen(&mut self, ack: u32, time: u64) {
-        self.make_trouble().unseen = Some((time, ack));
+    pub fn acked_unseen(&mut self, unseen: Unseen) {
+        self.make_trouble().unseen = Some(unseen);
+    }
+
+    /// Behind all of the response so far, or before any request, the server had acknowledged what the capture missed, and now it answers with `b`: that
+    /// was a request. When it came is not known. (One byte may have been a FIN.)
+    fn missed_request(
+        &mut self,
+        b: &Block,
+        fin: impl FnOnce() -> ClientFin,
+        spare: &mut Responses,
+    ) -> Option<(Finished, Signature)> {
+        let unseen = self.trouble_mut()?.unseen.filter(|unseen| unseen.time <= b.first)?;
+        let from = unseen.from?;
+        let bytes = behind(unseen.to, from);
+        let is_next = match &self.response {
+            Some(response) => {
+                unseen.time > response.side.last && (self.request.blocks.is_empty() || self.request.end == from)
+            }
+            None => self.request.blocks.is_empty(),
+        };
+        if bytes <= 1 || !is_next {
+            return None;
+        }
+        let done = self
+            .response
+            .is_some()
+            .then(|| self.finish(fin(), Some(unseen.time), spare));
+        self.request = Side {
+            first: unseen.time,
+            last: unseen.time,
+            end: from,
+            ..Side::default()
+        };
+        self.request.unseen(bytes);
+        let trouble = self.make_trouble();
+        trouble.unseen = None;
+        trouble.missed = true;
+        done
+    }
+
+    fn is_missed(&self) -> bool {
+        let trouble = self.past.as_deref().and_then(|past| past.trouble.as_deref());
+        trouble.is_some_and(|trouble| trouble.missed)
     }
 
     /// So many bytes at the begin of the client's block `b` are the end of the request that was answered before: the capture missed them, or has
     /// them in another order. They are part of that request from now on.
     fn end_unseen(&mut self, b: &Block) -> u32 {
+        if self.is_missed() && before(b.seq, self.request.end) {
+            return behind(self.request.end, b.seq).min(b.bytes);
+        }
         let heard = self.response.as_ref().and_then(|response| response.heard);
         match heard.filter(|_| b.seq == self.request.end) {
             Some(heard) => self.extend_request(behind(heard, b.seq).min(b.bytes)),
@@ -510,7 +576,8 @@ impl Turn {
 
     /// Last packet of a request that has no response yet.
     pub fn unanswered(&self) -> Option<u64> {
-        (self.response.is_none() && !self.request.blocks.is_empty()).then_some(self.request.last)
+        let is_asked = self.response.is_none() && !self.request.blocks.is_empty();
+        (is_asked && !self.is_missed()).then_some(self.request.last)
     }
 
     /// A queue stood behind the tap when the response began.
@@ -552,15 +619,32 @@ impl Turn {
         }
     }
 
-    /// The flow closed: the transaction in progress, if there is one. `end`: where the client's data ends, if its FIN tells and was acknowledged.
-    pub fn close(&mut self, fin: ClientFin, end: Option<u32>, spare: &mut Responses) -> Option<(Finished, Signature)> {
+    /// The flow closed: the transaction in progress, if there is one. `end`: where the client's data ends, if its FIN tells and was acknowledged;
+    /// `missed`: the last bytes of the server, if the client has them and the capture missed them.
+    pub fn close(
+        &mut self,
+        fin: ClientFin,
+        end: Option<u32>,
+        missed: Option<Range>,
+        spare: &mut Responses,
+    ) -> Option<(Finished, Signature)> {
         let at = self.request.end;
-        let response = self.response.as_ref().filter(|_| !self.request.blocks.is_empty());
+        let asked = !self.request.blocks.is_empty();
+        let response = self.response.as_ref().filter(|_| asked);
         if let Some((response, end)) = response.zip(end) {
             let sent = fin.time != 0 && fin.time <= response.side.first;
             let heard = if sent { Some(end) } else { response.heard };
             let bytes = heard.map_or(0, |heard| behind(heard, at)).min(behind(end, at));
             self.extend_request(bytes);
+        }
+        match (&mut self.response, missed) {
+            (Some(response), Some(missed)) if response.side.end == missed.from => response.side.unseen(missed.len()),
+            (response @ None, Some(missed)) if asked => {
+                let side = &mut response.insert(spare.take()).side;
+                side.end = missed.from;
+                side.unseen(missed.len());
+            }
+            _ => {}
         }
         if self.request.blocks.is_empty() && self.response.is_none() {
             return None;
@@ -572,6 +656,9 @@ impl Turn {
     #[inline]
     fn finish(&mut self, fin: ClientFin, next: Option<u64>, spare: &mut Responses) -> (Finished, Signature) {
         let losses = self.settle_losses(next);
+        let was_seen = !self
+            .trouble_mut()
+            .is_some_and(|trouble| std::mem::take(&mut trouble.missed));
         let request = &self.request;
         let none;
         let (response, wait) = match self.response.as_deref() {
@@ -584,15 +671,21 @@ impl Turn {
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
         let asked = !request.blocks.is_empty();
-        let answered = !response.blocks.is_empty();
+        // When one came that the capture missed is not known.
+        let answered = !response.blocks.is_empty() && response.first != 0;
         let note = if asked {
             state_note(request, response, fin)
         } else {
             StateNote::None
         };
-        let request_time = if asked { request.first } else { response.first };
-        let request_last = if asked { request.last } else { response.first };
-        let client = (past.previous != 0 && asked).then(|| request.first.saturating_sub(past.previous));
+        let (request_time, request_last) = if asked && was_seen {
+            (request.first, request.last)
+        } else {
+            (response.first, response.first)
+        };
+        let since = |time: u64| (past.previous != 0).then(|| time.saturating_sub(past.previous));
+        let client = since(request.first).filter(|_| asked && was_seen);
+        let missed = (!was_seen).then(|| since(response.first).unwrap_or(0));
         let done = Finished {
             index: past.finished,
             kind: if note == StateNote::None {
@@ -605,7 +698,7 @@ impl Turn {
             response_bytes: response.blocks.bytes(),
             client,
             request: request_last.saturating_sub(request_time),
-            server: (asked && answered).then(|| response.first.saturating_sub(request_last)),
+            server: (asked && answered && was_seen).then(|| response.first.saturating_sub(request_last)),
             wait,
             response: answered.then(|| response.last.saturating_sub(response.first)),
             response_time: response.first,
@@ -614,6 +707,7 @@ impl Turn {
             losses,
             segment: None,
             overlapped: request.overlapped,
+            missed,
             client_uncertain: None,
             inferred: 0,
             ends: [request.end, response.end],
@@ -761,7 +855,7 @@ mod tests {
         assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
         let (last, signature) = t
             .turn
-            .close(ClientFin::default(), None, &mut Responses::default())
+            .close(ClientFin::default(), None, None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(
             (text(&signature).as_str(), last.client, last.server),
@@ -779,7 +873,7 @@ mod tests {
         t.block(1, 500, PUSH);
         let (_, signature) = t
             .turn
-            .close(ClientFin::default(), None, &mut Responses::default())
+            .close(ClientFin::default(), None, None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[100]-blk[1xxx]; blk[5xx]");
     }
@@ -804,7 +898,7 @@ mod tests {
         t.block(1, 10, PUSH);
         let (done, _) = t
             .turn
-            .close(ClientFin::default(), None, &mut Responses::default())
+            .close(ClientFin::default(), None, None, &mut Responses::default())
             .expect("in progress");
         assert!(done.overlapped);
     }
@@ -819,7 +913,7 @@ mod tests {
         t.turn.push_at(1, start + 50); // after it
         let (_, signature) = t
             .turn
-            .close(ClientFin::default(), None, &mut Responses::default())
+            .close(ClientFin::default(), None, None, &mut Responses::default())
             .expect("in progress");
         assert_eq!(text(&signature), "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
     }
@@ -838,7 +932,7 @@ mod tests {
         assert_eq!(done.losses, 21);
         assert_eq!(
             t.turn
-                .close(ClientFin::default(), None, &mut Responses::default())
+                .close(ClientFin::default(), None, None, &mut Responses::default())
                 .expect("in progress")
                 .0
                 .losses,
@@ -853,16 +947,22 @@ mod tests {
             let mut t = Talk::new();
             t.block(0, 500, code); // 1000
             if let Some((time, behind)) = told {
-                t.turn.acked_unseen(t.next[0].wrapping_add(behind), time);
+                t.turn.acked_unseen(Unseen {
+                    time,
+                    from: None,
+                    to: t.next[0].wrapping_add(behind),
+                });
             }
             let seen = t.next[0];
             t.next[0] = seen.wrapping_add(300);
             t.block_of(1, 700, PUSH, packets); // 1100
             t.next[0] = seen;
             let done = t.block(0, next, PUSH);
-            let done = done
-                .into_iter()
-                .chain(t.turn.close(ClientFin::default(), None, &mut Responses::default()));
+            let done =
+                done.into_iter().chain(
+                    t.turn
+                        .close(ClientFin::default(), None, None, &mut Responses::default()),
+                );
             done.map(|(_, signature)| text(&signature)).collect::<Vec<_>>()
         };
         let one = ["Request: blk[500]; blk[300]-blk[7xx]", "Request: blk[900]"];
@@ -882,6 +982,49 @@ mod tests {
         assert_eq!(sizes(PUSH, 2, Some((999, 300)), 1200), next, "of an earlier one");
     }
 
+    /// The server answers what was not seen; `later` bytes of it come after all, and with them perhaps the next request.
+    #[test]
+    fn a_request_that_was_not_seen_is_one_all_the_same() {
+        let talk = |before: bool, asked: u32, at: u64, later: u32| {
+            let mut t = Talk::new();
+            if before {
+                t.block(0, 500, PUSH); // 1000
+                t.block(1, 700, PUSH); // 1100
+            }
+            let from = t.next[0];
+            t.turn.acked_unseen(Unseen {
+                time: at,
+                from: Some(from),
+                to: from.wrapping_add(asked),
+            });
+            let first = t.block(1, 88, PUSH); // 1000 or 1200
+            let next = (later > 0).then(|| t.block(0, later, PUSH)).flatten();
+            let last = t
+                .turn
+                .close(ClientFin::default(), None, None, &mut Responses::default());
+            let all = first.into_iter().chain(next).chain(last);
+            all.map(|(done, signature)| (text(&signature), done.client, done.server, done.missed))
+                .collect::<Vec<_>>()
+        };
+        let unseen = |missed| ("Request: blk[15]-blk[8x]".to_owned(), None, None, Some(missed));
+        assert_eq!(talk(false, 15, 1000, 0), [unseen(0)]);
+        assert_eq!(
+            talk(false, 15, 900, 15),
+            [unseen(0)],
+            "the capture has them in another order"
+        );
+        let [first, next] = &talk(false, 15, 900, 40)[..] else {
+            panic!()
+        };
+        assert_eq!((first, next.0.as_str()), (&unseen(0), "Request: blk[25]"));
+        let known = ("Request: blk[500]-blk[7xx]".to_owned(), None, Some(90), None);
+        assert_eq!(talk(true, 15, 1150, 0), [known, unseen(90)]);
+        let one = |asked, at| talk(true, asked, at, 0).len() == 1;
+        assert!(one(1, 1150), "it may be a FIN");
+        assert!(one(15, 1105), "it came while the response did");
+        assert!(one(15, 1201), "the response had begun");
+    }
+
     /// The client's FIN tells where its data ends.
     #[test]
     fn the_end_of_the_last_request_that_was_not_seen_is_its_own() {
@@ -896,7 +1039,7 @@ mod tests {
                 time: fin,
                 ..ClientFin::default()
             };
-            let last = t.turn.close(fin, end, &mut Responses::default());
+            let last = t.turn.close(fin, end, None, &mut Responses::default());
             last.expect("in progress").0.request_bytes
         };
         assert_eq!(bytes(300, Some(300), 1200), 800);
@@ -920,7 +1063,7 @@ mod tests {
             };
             text(
                 &t.turn
-                    .close(fin, None, &mut Responses::default())
+                    .close(fin, None, None, &mut Responses::default())
                     .expect("in progress")
                     .1,
             )

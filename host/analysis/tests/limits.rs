@@ -853,6 +853,8 @@ fn without(missed: &[usize]) -> Vec<v1::Transaction> {
         c.packet(at + base + 0.009, C, "A", 301 + from, 1101 + from, 0);
         data.push(c.packets.len() - 4);
     }
+    c.packet(0.5, S, "FA", 1501, 701, 0);
+    c.packet(0.5, C, "A", 701, 1502, 0);
     let gone: Vec<_> = missed.iter().map(|n| data[n / 4] + n % 4).collect();
     let kept = |i: &usize| !gone.contains(i);
     let packets: Vec<_> = (0..c.packets.len()).filter(kept).map(|i| c.packets[i]).collect();
@@ -862,8 +864,8 @@ fn without(missed: &[usize]) -> Vec<v1::Transaction> {
     a.transactions
 }
 
-/// Where the capture missed a request, the response before it seems to go on; where it missed a response's beginning, the server seems
-/// to have begun later.
+/// Where the capture missed a request, how much of the time before the response was the server's is not known; where it missed a response's
+/// beginning, the server seems to have begun later.
 #[test]
 fn what_the_capture_missed_makes_a_server_time_uncertain() {
     let server = |t: &v1::Transaction| t.shares.unwrap().server_processing_seconds;
@@ -873,14 +875,24 @@ fn what_the_capture_missed_makes_a_server_time_uncertain() {
         assert!((server(t) - 0.007).abs() < 0.0001, "{t:?}");
         assert_eq!(t.server_uncertain_seconds, None);
     }
-    let request = without(&[4]);
-    assert_eq!(request.len(), 2);
-    assert!(server(&request[0]) - 0.007 < request[0].server_uncertain_seconds.unwrap());
-    assert_eq!(request[1].server_uncertain_seconds, None);
-    let last = without(&[8]);
-    assert_eq!(last.len(), 2);
-    assert_eq!(last[0].server_uncertain_seconds, None);
-    assert!(server(&last[1]) - 0.007 < last[1].server_uncertain_seconds.unwrap());
+    // The server's ACK tells how long it was, and not when it came.
+    for (missed, which) in [(0, 0), (4, 1), (8, 2)] {
+        let request = without(&[missed]);
+        assert_eq!(request.len(), 3);
+        for (i, t) in request.iter().enumerate() {
+            assert_eq!((t.request_bytes, t.response_bytes), (200, 200), "{t:?}");
+            assert_eq!(t.server_seconds.is_none(), i == which);
+            assert_eq!(t.server_uncertain_seconds.is_some(), i == which);
+        }
+        let t = &request[which];
+        assert!(server(t) - 0.007 < t.server_uncertain_seconds.unwrap());
+        assert!(t.shares.unwrap().total_seconds > 0.07, "{t:?}");
+    }
+    // A whole response.
+    let response = without(&[9, 10]);
+    let sizes: Vec<_> = response.iter().map(|t| (t.request_bytes, t.response_bytes)).collect();
+    assert_eq!(sizes, [(200, 200); 3]);
+    assert_eq!(response[2].server_seconds, None);
     let response = without(&[5]);
     let said: Vec<_> = response.iter().map(|t| t.server_uncertain_seconds).collect();
     assert!(matches!(said[..], [None, Some(_), None]), "{said:?}");

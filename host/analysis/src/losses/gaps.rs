@@ -48,6 +48,12 @@ impl Losses {
         self.unseen(at) == Some(true) || end.is_some_and(|end| end.from == at && end.len() > 1)
     }
 
+    /// The flow is settled, and this direction's data ended at `end`: its last bytes, if the receiver has them and the capture missed them.
+    pub fn missed_end(&self, end: u32) -> Option<Range> {
+        let is_last = |e: &&Entry| e.class == Class::Missed && e.range.to == end;
+        self.done.iter().find(is_last).map(|e| e.range)
+    }
+
     /// What the receiver acknowledged beyond the `next` expected at the end of the flow.
     pub(super) fn unseen_end(&self, next: Option<u32>) -> Option<Range> {
         let (next, acked) = next.zip(self.acked)?;
