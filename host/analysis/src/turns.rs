@@ -176,7 +176,7 @@ pub struct Finished {
     pub index: u32,
     /// What it is.
     pub kind: Kind,
-    /// First packet of the request.
+    /// First packet of the request, or of the response where none of it was seen.
     pub request_time: u64,
     /// Payload of the request.
     pub request_bytes: u64,

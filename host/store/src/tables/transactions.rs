@@ -56,7 +56,7 @@ impl Row for Transaction {
             Column::always(
                 "request_time",
                 Cell::Time(|t: &Self| nanos(t.request_time)),
-                "First packet of the request.",
+                "First packet of the request, or of the response where none of it was seen.",
             ),
             Column::always(
                 "request_bytes",
