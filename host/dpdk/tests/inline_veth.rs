@@ -29,7 +29,9 @@ impl Lab {
             tag: format!("wd{}", std::process::id() % 100_000),
         };
         for side in ["c", "m", "s"] {
-            if !quiet(&format!("ip netns add {}{side}", lab.tag)) {
+            let space = lab.space(side);
+            // In a plain chroot they are made and cannot be entered.
+            if !quiet(&format!("ip netns add {space}")) || !quiet(&format!("ip netns exec {space} true")) {
                 return None;
             }
         }
@@ -140,7 +142,7 @@ fn a_transfer_passes_and_every_count_agrees() {
         return;
     }
     let Some(lab) = Lab::new() else {
-        println!("skipped: network namespaces need root");
+        println!("skipped: network namespaces cannot be made and used here");
         return;
     };
     let this = std::env::current_exe().unwrap();
