@@ -220,7 +220,7 @@ nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=
 page-tests: page test-weir ## the analyst's page: types, lint, format, its modules, each view in a real browser (Chromium)
 	@.ci/setup.sh node web
 	@cd host/web && npm run --silent types && npm run --silent lint
-	@cd host/web && NO_COLOR=1 WEIR_BIN=$(TEST_WEIR) npx --no-install vitest run
+	@cd host/web && NO_COLOR=1 WEIR_BIN=$(TEST_WEIR) node_modules/.bin/vitest run
 
 .PHONY: docs
 docs: ## the book (build/docs) and its links
