@@ -152,6 +152,15 @@ def test_a_signal_that_comes_twice_at_once_is_one(tmp_path):
         assert "second signal" not in daemon.said
 
 
+@pytest.fixture
+def hangup():
+    """Programs are started as a terminal does it, even if the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hangup")
 def test_a_terminal_that_goes_ends_it_cleanly_unless_it_is_to_stay(tmp_path):
     for prefix in ([], ["nohup"]):
         with Daemon(tmp_path, "--port", f"pcap:{DEMO}", prefix=prefix) as daemon:
