@@ -361,6 +361,10 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    fn trouble(&self) -> Option<&Trouble> {
+        self.past.as_deref()?.trouble.as_deref()
+    }
+
     fn trouble_mut(&mut self) -> Option<&mut Trouble> {
         self.past.as_deref_mut()?.trouble.as_deref_mut()
     }
@@ -494,8 +498,7 @@ impl Turn {
     /// How far the server had received the request when it began the response whose first block is `b`; None where that tells nothing new. A block
     /// of several packets has the ACK of the last.
     fn heard(&self, b: &Block) -> Option<u32> {
-        let trouble = self.past.as_deref().and_then(|past| past.trouble.as_deref());
-        let told = trouble.and_then(|trouble| trouble.unseen);
+        let told = self.trouble().and_then(|trouble| trouble.unseen);
         let told = told.filter(|told| (self.request.first..=b.first).contains(&told.time));
         let own = (b.packets == 1 && b.known & 1 != 0).then_some(b.ack);
         own.or(told.map(|told| told.to))
@@ -545,8 +548,7 @@ impl Turn {
     }
 
     fn is_missed(&self) -> bool {
-        let trouble = self.past.as_deref().and_then(|past| past.trouble.as_deref());
-        trouble.is_some_and(|trouble| trouble.missed)
+        self.trouble().is_some_and(|trouble| trouble.missed)
     }
 
     /// So many bytes at the begin of the client's block `b` are the end of the request that was answered before: the capture missed them, or has
@@ -812,6 +814,11 @@ mod tests {
             self.block_of(side, bytes, code, 1)
         }
 
+        fn close(&mut self) -> Option<(Finished, Signature)> {
+            let spare = &mut Responses::default();
+            self.turn.close(ClientFin::default(), None, None, spare)
+        }
+
         fn block_of(&mut self, side: usize, bytes: u32, code: u8, packets: u16) -> Option<(Finished, Signature)> {
             let b = Block {
                 first: self.now,
@@ -853,10 +860,7 @@ mod tests {
             (110, Some(90), Some(10), Some(100))
         );
         assert_eq!((done.index, done.client, done.overlapped), (1, None, false));
-        let (last, signature) = t
-            .turn
-            .close(ClientFin::default(), None, None, &mut Responses::default())
-            .expect("in progress");
+        let (last, signature) = t.close().expect("in progress");
         assert_eq!(
             (text(&signature).as_str(), last.client, last.server),
             ("Request: blk[29]", Some(90), None)
@@ -871,10 +875,7 @@ mod tests {
         t.block(1, 1000, IDLE);
         t.block(1, 500, PUSH);
         t.block(1, 500, PUSH);
-        let (_, signature) = t
-            .turn
-            .close(ClientFin::default(), None, None, &mut Responses::default())
-            .expect("in progress");
+        let (_, signature) = t.close().expect("in progress");
         assert_eq!(text(&signature), "Request: blk[100]-blk[1xxx]; blk[5xx]");
     }
 
@@ -896,10 +897,7 @@ mod tests {
         t.block(0, 100, PUSH);
         t.next[0] = t.next[0].wrapping_sub(40); // the server has only 60 of the 100
         t.block(1, 10, PUSH);
-        let (done, _) = t
-            .turn
-            .close(ClientFin::default(), None, None, &mut Responses::default())
-            .expect("in progress");
+        let (done, _) = t.close().expect("in progress");
         assert!(done.overlapped);
     }
 
@@ -911,10 +909,7 @@ mod tests {
         t.turn.push_at(1, start + 30); // before the block's record
         t.block(1, 100, PUSH);
         t.turn.push_at(1, start + 50); // after it
-        let (_, signature) = t
-            .turn
-            .close(ClientFin::default(), None, None, &mut Responses::default())
-            .expect("in progress");
+        let (_, signature) = t.close().expect("in progress");
         assert_eq!(text(&signature), "Request: blk[1]-blk[3x]; blk[2x]; blk[5x]");
     }
 
@@ -930,14 +925,7 @@ mod tests {
         t.turn.loss(1205); // in the request that begins at 1200 and has not ended
         let (done, _) = t.block(0, 1, PUSH).expect("ended");
         assert_eq!(done.losses, 21);
-        assert_eq!(
-            t.turn
-                .close(ClientFin::default(), None, None, &mut Responses::default())
-                .expect("in progress")
-                .0
-                .losses,
-            1
-        );
+        assert_eq!(t.close().expect("in progress").0.losses, 1);
     }
 
     /// What the server had acknowledged when it answered is the request's, and not the next one's.
@@ -958,11 +946,7 @@ mod tests {
             t.block_of(1, 700, PUSH, packets); // 1100
             t.next[0] = seen;
             let done = t.block(0, next, PUSH);
-            let done =
-                done.into_iter().chain(
-                    t.turn
-                        .close(ClientFin::default(), None, None, &mut Responses::default()),
-                );
+            let done = done.into_iter().chain(t.close());
             done.map(|(_, signature)| text(&signature)).collect::<Vec<_>>()
         };
         let one = ["Request: blk[500]; blk[300]-blk[7xx]", "Request: blk[900]"];
@@ -999,9 +983,7 @@ mod tests {
             });
             let first = t.block(1, 88, PUSH); // 1000 or 1200
             let next = (later > 0).then(|| t.block(0, later, PUSH)).flatten();
-            let last = t
-                .turn
-                .close(ClientFin::default(), None, None, &mut Responses::default());
+            let last = t.close();
             let all = first.into_iter().chain(next).chain(last);
             all.map(|(done, signature)| (text(&signature), done.client, done.server, done.missed))
                 .collect::<Vec<_>>()

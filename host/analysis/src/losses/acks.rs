@@ -134,14 +134,13 @@ impl Losses {
         for i in 0..self.open.len() {
             let entry = self.open[i];
             let is_news = before(known, entry.range.to) && at_or_before(entry.range.to, ack);
-            let is_repeat = entry.class == Class::Retransmission && entry.tsval != 0;
-            if !is_repeat || !is_news || !is_older(echo, entry.tsval) {
+            let is_repeat = |e: &Entry| e.class == Class::Retransmission && e.tsval != 0;
+            if !is_repeat(&entry) || !is_news || !is_older(echo, entry.tsval) {
                 continue;
             }
             // What the receiver said that it lacks filled the hole, or a D-SACK tells: but of the last of several repeats alone.
             let filled = |e: &Entry| {
-                let is_before = e.class == Class::Retransmission && e.tsval != 0 && e.time < entry.time;
-                is_before && e.range.covers(entry.range) && !is_older(echo, e.tsval)
+                is_repeat(e) && e.time < entry.time && e.range.covers(entry.range) && !is_older(echo, e.tsval)
             };
             if entry.evidence.has(sign::SACK_HOLE) && !self.open.iter().any(filled) {
                 continue;
