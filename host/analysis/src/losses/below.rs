@@ -1,9 +1,9 @@
 //! What a segment below the next expected is: a probe, late, a copy or a retransmission.
 
-use weir_record::{Event, IdStep, SINCE_DATA_NS, tcp_flag, what};
+use weir_record::{Event, SINCE_DATA_NS, tcp_flag, what};
 
 use super::entry::{Entry, tally};
-use super::event::{is_asked_twice, is_first, since_data};
+use super::event::{has_new_id, is_asked_twice, is_first, since_data};
 use super::gaps::{Gap, Late, reordering};
 use super::path::{Path, REORDERING, SHORTEST_TIMER};
 use super::{FAR, Losses, MIRRORED};
@@ -255,8 +255,7 @@ impl Losses {
             return e.dup_acks < 2 && !timer;
         }
         // Where nearly everything comes twice, what SACK did not ask for is a copy in a recovery, too, unless its id is a new one.
-        let is_new = (1..IdStep::Overtaken as u8).contains(&e.id_step);
         let mirrored = self.counts.duplicates >= MIRRORED && self.counts.duplicates > 4 * self.counts.retransmitted;
-        mirrored && path.sack && !is_new
+        mirrored && path.sack && !has_new_id(e)
     }
 }

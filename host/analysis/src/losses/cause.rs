@@ -40,6 +40,7 @@ impl Losses {
         let distance = e.expected.wrapping_sub(entry.range.to);
         let near = path.segments(distance) <= NEAR && self.follows_new(e, entry.time);
         let soon = since_data(e) < path.rtt.unwrap_or(REORDERING);
+        let unasked = evidence.has(sign::NOBODY_ASKED);
         let doubtful = near && soon && unseen == 0 && !asked && !timer;
         evidence = evidence.with_if(sign::NOBODY_ASKED, doubtful);
         entry.place = if unseen > 0 {
@@ -63,7 +64,7 @@ impl Losses {
             // Whoever has reset the connection needs nothing any more; the sender has not heard of it.
             evidence = evidence.with(sign::RESET);
             if waited { Place::AckBehindTap } else { Place::Nowhere }
-        } else if asked || timer && (path.sack || Self::is_more_outstanding(entry, e, path)) {
+        } else if asked || timer && !unasked && (path.sack || Self::is_more_outstanding(entry, e, path)) {
             Place::BehindTap
         } else {
             Place::Unknown

@@ -1,6 +1,6 @@
 //! What an EVENT record tells by itself.
 
-use weir_record::{Event, SINCE_DATA_NS, tcp_flag, what};
+use weir_record::{Event, IdStep, SINCE_DATA_NS, tcp_flag, what};
 
 use super::FAR;
 
@@ -28,4 +28,9 @@ pub(super) fn is_ahead(e: &Event) -> bool {
     let flags = tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST;
     let ahead = e.seq.wrapping_sub(e.expected);
     e.length == 0 && e.what & elsewhere == 0 && e.tcp_flags & flags == 0 && (1..FAR).contains(&ahead)
+}
+
+/// The IP id is above the newest of its sender's: of ids by chance, 1 in 256 is.
+pub(super) fn has_new_id(e: &Event) -> bool {
+    (1..IdStep::Overtaken as u8).contains(&e.id_step)
 }

@@ -2,9 +2,9 @@
 
 use weir_record::{Event, IdStep, what};
 
-use super::Losses;
+use super::{Losses, MIRRORED};
 use super::entry::Entry;
-use super::event::{is_asked_twice, since_data};
+use super::event::{has_new_id, is_asked_twice, since_data};
 use super::path::Path;
 use crate::seq::{Range, before};
 use crate::verdict::{Cause, Class, Place, Sign, sign};
@@ -13,10 +13,13 @@ use crate::verdict::{Cause, Class, Place, Sign, sign};
 const NEAR_ID: u16 = 256;
 
 impl Losses {
-    /// A segment that came after its repeat, by TSval or IP id: that repeat was not needed. Returns what tells.
+    /// A segment that came after its repeat, by TSval or IP id: that repeat was not needed. Returns what tells. Where much
+    /// comes twice, and the first had passed before the repeat, it is a copy.
     pub(super) fn late_original(&mut self, late: &Entry) -> Option<Sign> {
+        let mirrored = self.counts.duplicates >= MIRRORED;
         let overtaken = |e: &Entry| {
             e.class == Class::Retransmission
+                && !(mirrored && e.evidence.has(sign::SEEN))
                 && e.range.overlap(late.range) > 0
                 && is_older((late.tsval, late.ip_id), (e.tsval, e.ip_id)).is_some_and(|(older, _)| older)
         };
@@ -78,7 +81,7 @@ impl Losses {
             let ids = is_older((0, o.ip_id), (0, e.ip_id));
             o.range.overlap(old) > 0 && ids.is_some_and(|(older, _)| older)
         };
-        e.what & what::PARTIAL != 0 || self.open.iter().any(made_later)
+        e.what & what::PARTIAL != 0 || has_new_id(e) || self.open.iter().any(made_later)
     }
 }
 
