@@ -226,13 +226,17 @@ impl Analyzer {
         summary
     }
 
-    /// Connections that are open now, as far as they are known.
-    pub fn snapshot(&self) -> impl Iterator<Item = v1::Connection> {
-        self.state
-            .flows
-            .iter()
-            .filter(|flow| flow.is_tcp())
-            .map(|flow| message::connection(flow, None, [CloseCounts::default(); 2], self.state.totals.given))
+    /// Connections that are open now, by their index, from one on.
+    pub fn open_connections(&self, from: usize) -> impl Iterator<Item = FlowId> {
+        let open = self.state.flows.iter_from(from);
+        open.filter(|flow| flow.is_tcp()).map(|flow| flow.id)
+    }
+
+    /// A connection that is open now, as far as it is known.
+    pub fn open_connection(&self, id: FlowId) -> Option<v1::Connection> {
+        let flow = self.state.flows.get(id).filter(|flow| flow.is_tcp())?;
+        let counts = [CloseCounts::default(); 2];
+        Some(message::connection(flow, None, counts, self.state.totals.given))
     }
 
     /// The findings and the summary of what has been seen so far; open connections are not in

@@ -63,6 +63,11 @@ impl Slab {
     }
 
     /// The flow with this id, when it is the one in its place.
+    pub fn get(&self, id: FlowId) -> Option<&Flow> {
+        self.at(self.place(id.index())?).filter(|flow| flow.id == id)
+    }
+
+    /// The same, to change it.
     #[inline]
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         let place = self.place(id.index())?;
@@ -156,7 +161,13 @@ impl Slab {
 
     /// All flows, by index.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
-        self.indices().filter_map(|index| self.at(self.place(index)?))
+        self.iter_from(0)
+    }
+
+    /// Flows by index, from one on.
+    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = &Flow> {
+        let indices = index..self.indices().end;
+        indices.filter_map(|index| self.at(self.place(index)?))
     }
 
     /// Take all flows out, by index.

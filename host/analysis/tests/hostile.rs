@@ -159,7 +159,7 @@ proptest! {
         let mut parts = v1::Analysis::default();
         for batch in stream.chunks(batch) {
             analyzer.push(batch, &mut parts);
-            prop_assert_eq!(analyzer.snapshot().count() <= 2, true);
+            prop_assert_eq!(analyzer.open_connections(0).count() <= 2, true);
         }
         parts.summary = Some(analyzer.finish(&mut parts));
         prop_assert_eq!(whole, parts);
@@ -189,7 +189,7 @@ fn a_flow_whose_close_was_lost_is_reported_when_its_place_is_taken() {
     let mut out = v1::Analysis::default();
     analyzer.push(&twice, &mut out);
     assert_eq!(analyzer.health().replaced, 1);
-    assert_eq!(analyzer.snapshot().count(), 1);
+    assert_eq!(analyzer.open_connections(0).count(), 1);
     analyzer.finish(&mut out);
     let kinds: Vec<_> = out.connections.iter().map(|c| c.close.clone().unwrap().kind).collect();
     assert_eq!(kinds, ["TIMEOUT", "OPEN"]);

@@ -60,6 +60,10 @@ pub struct Counts {
     pub segments: u64,
     /// Those dropped to stay within the limit.
     pub dropped_segments: u64,
+    /// Last moment of what was dropped, UTC ns since 1970; 0: nothing was. All connections that were there later are held.
+    pub connections_dropped_until: i64,
+    /// The same of transactions.
+    pub transactions_dropped_until: i64,
 }
 
 /// How much a [`FactStore`] holds.
@@ -145,6 +149,8 @@ struct Inner {
     dropped_open: HashSet<u64>,
     dropped_transactions: u64,
     dropped_segments: u64,
+    connections_dropped_until: i64,
+    transactions_dropped_until: i64,
     cursors: Vec<Weak<Cursor>>,
 }
 
@@ -179,6 +185,19 @@ impl FactStore {
         let revision = inner.revision;
         drop(inner);
         self.revision.send_replace(revision);
+    }
+
+    /// Of these connections the ones that are held, or that there is room for.
+    pub fn held_or_room<Id>(&self, ids: impl Iterator<Item = Id>, number: impl Fn(&Id) -> u64) -> Vec<Id> {
+        let inner = self.read();
+        let mut room = self.limits.connections.saturating_sub(inner.connections.len());
+        let takes = |id: &Id| {
+            let is_held = inner.keys.contains_key(&number(id));
+            let is_new = !is_held && room > 0;
+            room -= usize::from(is_new);
+            is_held || is_new
+        };
+        ids.filter(takes).collect()
     }
 
     /// Enter transactions, or replace those that are known by connection and index.
@@ -313,14 +332,12 @@ impl Inner {
             false => self.dropped_open.insert(entry.connection.id),
         };
         self.dropped_connections += u64::from(is_new);
-        for transaction in self
-            .of_connection
-            .remove(&entry.connection.id)
-            .unwrap_or_default()
-            .values()
-        {
-            self.transactions.remove(transaction);
-            self.dropped_transactions += 1;
+        self.connections_dropped_until = self.connections_dropped_until.max(entry.connection.span_nanos().1);
+        let transactions = self.of_connection.remove(&entry.connection.id).unwrap_or_default();
+        for key in transactions.values() {
+            if let Some(transaction) = self.transactions.remove(key) {
+                self.gone(&transaction);
+            }
         }
         self.cursors.retain(|cursor| match cursor.upgrade() {
             Some(cursor) => {
@@ -342,11 +359,18 @@ impl Inner {
         self.transactions.insert(key, Arc::new(transaction));
     }
 
+    /// A transaction was dropped.
+    fn gone(&mut self, transaction: &Transaction) {
+        self.dropped_transactions += 1;
+        let (begin, end) = transaction.span_nanos();
+        self.transactions_dropped_until = self.transactions_dropped_until.max(end.unwrap_or(begin));
+    }
+
     fn drop_transaction(&mut self) {
         let Some((_, transaction)) = self.transactions.pop_first() else {
             return;
         };
-        self.dropped_transactions += 1;
+        self.gone(&transaction);
         if let Some(keys) = self.of_connection.get_mut(&transaction.connection_id) {
             keys.remove(&transaction.index);
             if keys.is_empty() {
@@ -442,6 +466,8 @@ impl Facts for FactStore {
             dropped_transactions: inner.dropped_transactions,
             segments: inner.segments.len() as u64,
             dropped_segments: inner.dropped_segments,
+            connections_dropped_until: inner.connections_dropped_until,
+            transactions_dropped_until: inner.transactions_dropped_until,
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod encoded;
 mod finding_value;
+mod span;
 mod timestamp;
 
 pub use encoded::Encoded;

@@ -146,7 +146,7 @@ fn pair(connection: &Connection) -> Pair<'_> {
 
 /// `/dialogues`.
 pub fn dialogues(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let limit = params.number("limit", 500usize, 1, 5000)?;
     params.end()?;
@@ -206,7 +206,7 @@ const DELAYS: &[(&str, By)] = &[
 
 /// `/delays`.
 pub fn delays(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let by = params.word("by", DELAYS)?;
     let limit = params.number("limit", 20usize, 1, 1000)?;

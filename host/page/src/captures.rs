@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use tempfile::TempPath;
 use weir_api::facts::Facts;
 
-use crate::collect::{Dropped, Parts, Recent};
+use crate::collect::{Dropped, Missing, Parts, Recent};
 use crate::dataset::Dataset;
 use crate::error::Refused;
+use crate::span::seconds;
 
 /// Most captures that are open at once.
 pub const MOST: usize = 8;
@@ -287,10 +288,12 @@ impl Live {
             findings: self.facts.findings().1.to_vec(),
             summary: self.facts.summary(),
             dropped: Dropped {
-                connections: counts.dropped_connections,
-                transactions: counts.dropped_transactions,
+                connections: Missing::until(counts.dropped_connections, counts.connections_dropped_until),
+                transactions: Missing::until(counts.dropped_transactions, counts.transactions_dropped_until),
                 ..recent.dropped
             },
+            kept_since: (counts.dropped_connections > 0 || counts.dropped_transactions > 0)
+                .then_some(counts.connections_dropped_until.max(counts.transactions_dropped_until)),
             ..recent
         }
     }
@@ -339,6 +342,7 @@ impl Capture {
 fn describe(data: &Dataset, out: &mut Value) {
     out["start"] = json!(data.start().to_string());
     out["seconds"] = json!(data.seconds());
+    out["keptFrom"] = json!(seconds(data.whole().from));
     let Dropped {
         connections,
         transactions,
@@ -349,10 +353,10 @@ fn describe(data: &Dataset, out: &mut Value) {
     let kept = data.packets.as_ref().map_or(0, |packets| packets.all.len());
     for (name, count, dropped) in [
         ("packets", kept, packets),
-        ("connections", data.connections.len(), connections),
-        ("transactions", data.transactions.len(), transactions),
-        ("segments", data.verdicts.len(), verdicts),
-        ("blocks", data.blocks.len(), blocks),
+        ("connections", data.connections.len(), connections.count),
+        ("transactions", data.transactions.len(), transactions.count),
+        ("segments", data.verdicts.len(), verdicts.count),
+        ("blocks", data.blocks.len(), blocks.count),
     ] {
         out[name] = json!(count.to_string());
         out[format!("{name}Dropped")] = json!(dropped.to_string());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use weir_align::Sightings;
 use weir_analysis::{Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
+use weir_record::time::utc_from_tai;
 use weir_record::{Kind, Record};
 
 use crate::dataset::Dataset;
@@ -50,17 +51,42 @@ impl Default for Limits {
     }
 }
 
+/// What of one kind was found and is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// How many.
+    pub count: u64,
+    /// First and last moment of them, UTC ns since 1970.
+    pub span: Option<(i64, i64)>,
+}
+
+impl Missing {
+    /// So many that were there up to a moment (UTC ns since 1970) and from the begin on, if any.
+    pub const fn until(count: u64, until: i64) -> Self {
+        let span = if count > 0 { Some((i64::MIN, until)) } else { None };
+        Self { count, span }
+    }
+
+    /// One more, from a moment to another, TAI ns.
+    pub fn add(&mut self, from: u64, to: u64) {
+        let utc = |tai| i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX);
+        let (from, to) = (utc(from), utc(to));
+        self.count += 1;
+        self.span = Some(self.span.map_or((from, to), |(a, b)| (a.min(from), b.max(to))));
+    }
+}
+
 /// What was found and is not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Connections.
-    pub connections: u64,
+    pub connections: Missing,
     /// Transactions.
-    pub transactions: u64,
+    pub transactions: Missing,
     /// Verdicts on segments.
-    pub verdicts: u64,
+    pub verdicts: Missing,
     /// Data blocks.
-    pub blocks: u64,
+    pub blocks: Missing,
     /// Packets.
     pub packets: u64,
 }
@@ -99,6 +125,8 @@ pub struct Parts {
     pub path: Path,
     /// What is not in it.
     pub dropped: Dropped,
+    /// Connections and transactions are all kept from here on, UTC ns since 1970; none: from the begin on, or not to the end.
+    pub kept_since: Option<i64>,
 }
 
 /// Keeps the first of everything, up to the limits.
@@ -137,12 +165,12 @@ impl Collector {
     }
 }
 
-/// Keep it, or count it.
-fn keep<T>(list: &mut Vec<T>, most: usize, dropped: &mut u64, item: impl FnOnce() -> T) {
+/// Keep it, or count it: it was there from a moment to another, TAI ns.
+fn keep<T>(list: &mut Vec<T>, most: usize, dropped: &mut Missing, (from, to): (u64, u64), item: impl FnOnce() -> T) {
     if list.len() < most {
         list.push(item());
     } else {
-        *dropped += 1;
+        dropped.add(from, to);
     }
 }
 
@@ -151,7 +179,8 @@ impl Sink for Collector {
         let Parts {
             connections, dropped, ..
         } = &mut self.parts;
-        keep(connections, self.limits.connections, &mut dropped.connections, || {
+        let (most, missing) = (self.limits.connections, &mut dropped.connections);
+        keep(connections, most, missing, connection.span(), || {
             Arc::new(connection.message())
         });
     }
@@ -160,12 +189,14 @@ impl Sink for Collector {
         let Parts {
             transactions, dropped, ..
         } = &mut self.parts;
-        keep(
-            transactions,
-            self.limits.transactions,
-            &mut dropped.transactions,
-            || Arc::new(transaction.message()),
-        );
+        let facts = transaction.facts();
+        let end = facts
+            .request_time
+            .saturating_add(facts.request + facts.end.unwrap_or(0));
+        let (most, missing) = (self.limits.transactions, &mut dropped.transactions);
+        keep(transactions, most, missing, (facts.request_time, end), || {
+            Arc::new(transaction.message())
+        });
     }
 
     fn finding(&mut self, finding: v1::Finding) {
@@ -174,13 +205,20 @@ impl Sink for Collector {
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends) {
         let Parts { verdicts, dropped, .. } = &mut self.parts;
-        keep(verdicts, self.limits.verdicts, &mut dropped.verdicts, || *verdict);
+        let (most, missing) = (self.limits.verdicts, &mut dropped.verdicts);
+        keep(verdicts, most, missing, moments(verdict), || *verdict);
     }
 
     fn block(&mut self, block: &DataBlock) {
         let Parts { blocks, dropped, .. } = &mut self.parts;
-        keep(blocks, self.limits.blocks, &mut dropped.blocks, || *block);
+        let (most, missing) = (self.limits.blocks, &mut dropped.blocks);
+        keep(blocks, most, missing, (block.first, block.last), || *block);
     }
+}
+
+/// When something was lost and came again, TAI ns.
+fn moments(verdict: &Verdict) -> (u64, u64) {
+    (verdict.lost_at.min(verdict.time), verdict.time)
 }
 
 /// What a live stream's facts do not hold: the last verdicts, blocks and packets.
@@ -218,18 +256,21 @@ impl Recent {
     /// A verdict.
     pub fn verdict(&mut self, verdict: &Verdict) {
         self.verdicts.push_back(*verdict);
-        if self.verdicts.len() > self.limits.verdicts {
-            self.verdicts.pop_front();
-            self.dropped.verdicts += 1;
+        if self.verdicts.len() > self.limits.verdicts
+            && let Some(oldest) = self.verdicts.pop_front()
+        {
+            let (from, to) = moments(&oldest);
+            self.dropped.verdicts.add(from, to);
         }
     }
 
     /// A block.
     pub fn block(&mut self, block: &DataBlock) {
         self.blocks.push_back(*block);
-        if self.blocks.len() > self.limits.blocks {
-            self.blocks.pop_front();
-            self.dropped.blocks += 1;
+        if self.blocks.len() > self.limits.blocks
+            && let Some(oldest) = self.blocks.pop_front()
+        {
+            self.dropped.blocks.add(oldest.first, oldest.last);
         }
     }
 

@@ -305,7 +305,7 @@ const fn passage_name(passage: Passage) -> &'static str {
 pub fn packets(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, Refused> {
     let packets = data.packets()?;
     let row = row(data, id)?;
-    let span = params.span(data.end())?;
+    let span = params.span(data.since_start())?;
     let offset = params.number("offset", 0usize, 0, u32::MAX as usize)?;
     let limit = params.number("limit", 2000usize, 1, PACKETS)?;
     let kinds = params.list("kinds").map(|kinds| kind_numbers(&kinds)).transpose()?;
@@ -455,7 +455,7 @@ pub fn sequence(data: &Dataset, id: &str, mut params: Params) -> Result<Reply, R
     let packets = data.packets()?;
     let row = row(data, id)?;
     let connection = &data.connections[row as usize];
-    let span = params.span(data.end())?;
+    let span = params.span(data.since_start())?;
     let width = params.number("width", USUAL, 1, WIDTH)?;
     let asked = params.word("side", &[("", None), ("client", Some(0)), ("server", Some(1))])?;
     params.end()?;

@@ -8,13 +8,13 @@ use weir_api::filter::Filter;
 use weir_messages::{Timestamp, v1};
 use weir_record::time::utc_from_tai;
 
-use crate::collect::{Dropped, Parts, Path};
+use crate::collect::{Dropped, Missing, Parts, Path};
 use crate::error::Refused;
 use crate::groups::Groups;
 use crate::lines::Lines;
 use crate::marks::{VALUES, value};
 use crate::packets::Packets;
-use crate::span::seconds;
+use crate::span::{Span, seconds};
 use crate::waits::Waits;
 
 /// Selections that are kept for the next request: a row takes 4 bytes.
@@ -66,6 +66,8 @@ pub struct Dataset {
     start: i64,
     /// Behind the last packet, ns since the start.
     end: u64,
+    /// From here on all connections and transactions are kept, ns since the start.
+    kept_from: u64,
     /// By first packet.
     pub connections: Vec<Arc<v1::Connection>>,
     /// The same rows.
@@ -103,10 +105,8 @@ struct Cache {
     lines: Vec<(String, Arc<Lines>)>,
 }
 
-/// ns since 1970 of a time that may be missing.
-fn nanos(time: Option<&Timestamp>) -> i64 {
-    time.map_or(0, |time| time.unix_nanos())
-}
+/// A range that is shorter is not shown as the whole, ns.
+const LEAST_WHOLE: u64 = 1_000_000_000;
 
 /// Seconds as ns.
 pub fn length(seconds: f64) -> u64 {
@@ -141,8 +141,9 @@ impl Dataset {
             summary,
             path,
             dropped,
+            kept_since,
         } = parts;
-        let first = |connection: &Arc<v1::Connection>| nanos(connection.first_packet_time.as_ref());
+        let first = |connection: &Arc<v1::Connection>| connection.span_nanos().0;
         let start = match &summary.start {
             Some(start) => start.unix_nanos(),
             None => {
@@ -154,18 +155,18 @@ impl Dataset {
         let since = |time: i64| u64::try_from(time.saturating_sub(start)).unwrap_or(0);
         let tai = |time: u64| since(i64::try_from(utc_from_tai(time)).unwrap_or(i64::MAX));
         by_time(&mut connections, |connection| since(first(connection)));
-        by_time(&mut transactions, |t| since(nanos(t.request_time.as_ref())));
+        by_time(&mut transactions, |t| since(t.span_nanos().0));
         by_time(&mut verdicts, |verdict| verdict.time);
         by_time(&mut blocks, |block| block.first);
         let lives: Vec<Life> = connections
             .iter()
             .map(|connection| {
-                let first = since(first(connection));
+                let (first, last) = connection.span_nanos();
                 let outcome = outcome(connection);
                 let open = connection.close.as_ref().is_some_and(|close| close.kind == "OPEN");
                 Life {
-                    first,
-                    last: first + length(connection.duration_seconds),
+                    first: since(first),
+                    last: since(last),
                     open,
                     // A SYN right before the end may still be answered.
                     failed: !open && outcome.is_some_and(|outcome| FAILED.contains(&outcome)),
@@ -176,16 +177,12 @@ impl Dataset {
         let exchanges: Vec<Exchange> = transactions
             .iter()
             .map(|t| {
-                let begin = since(nanos(t.request_time.as_ref()));
-                let is_setup = t.kind == "SETUP";
-                // The end of a request is counted from its last packet, that of a setup from its first.
-                let asked = if is_setup { 0.0 } else { t.request_seconds };
-                let end = t.response_seconds.and(t.end_seconds);
+                let (begin, end) = t.span_nanos();
                 Exchange {
-                    begin,
-                    end: end.map(|end| begin + length(asked + end)),
+                    begin: since(begin),
+                    end: end.map(since),
                     connection: rows.get(&t.connection_id).copied(),
-                    is_setup,
+                    is_setup: t.kind == "SETUP",
                     times: VALUES.map(|(_, what)| value(t, what).unwrap_or(f64::NAN)),
                     losses: t.losses,
                     index: t.index,
@@ -204,9 +201,16 @@ impl Dataset {
             summary.end.as_ref().map(|end| since(end.unix_nanos())),
         ];
         let findings = weir_report::ranked(&findings).into_iter().cloned().collect();
+        let end = last.into_iter().flatten().max().map_or(1, |last| last + 1);
         Self {
             start,
-            end: last.into_iter().flatten().max().map_or(1, |last| last + 1),
+            end,
+            kept_from: kept_since
+                // What ended with the last that is not kept is not in it.
+                .map(|until| since(until) + 1)
+                // Where open connections are more than are kept, no time has them all: better all with what is unknown.
+                .filter(|from| from + LEAST_WHOLE < end)
+                .unwrap_or(0),
             connections,
             lives,
             rows,
@@ -234,6 +238,27 @@ impl Dataset {
     /// Behind its last packet, ns since the start.
     pub const fn end(&self) -> u64 {
         self.end
+    }
+
+    /// From the start to the end.
+    pub const fn since_start(&self) -> Span {
+        Span { from: 0, to: self.end }
+    }
+
+    /// All that is kept completely, ns since the start.
+    pub const fn whole(&self) -> Span {
+        Span {
+            from: self.kept_from,
+            to: self.end,
+        }
+    }
+
+    /// Where some of one kind is not kept, ns since the start.
+    pub fn gap(&self, missing: &Missing) -> Option<Span> {
+        let since = |time: i64| u64::try_from(time.saturating_sub(self.start)).unwrap_or(0);
+        missing
+            .span
+            .and_then(|(from, to)| Span::new(since(from), since(to) + 1))
     }
 
     /// First to last packet.

@@ -30,7 +30,7 @@ mod timing;
 mod waits;
 
 pub use captures::{Captures, Live, Progress, Reader, Reading};
-pub use collect::{Collector, Dropped, Limits, Parts, Path, Recent};
+pub use collect::{Collector, Dropped, Limits, Missing, Parts, Path, Recent};
 pub use dataset::Dataset;
 pub use error::Refused;
 pub use server::{Site, router, serve};

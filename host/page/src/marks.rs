@@ -106,7 +106,7 @@ impl Points {
 
 /// Setups of the connections that a request asks for.
 pub fn setups(data: &Dataset, params: &mut Params) -> Result<(Points, crate::span::Span), Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let rows = data.select_connections(&filter)?;
     let mut out = Points {
@@ -136,7 +136,7 @@ pub fn setups(data: &Dataset, params: &mut Params) -> Result<(Points, crate::spa
 
 /// Transactions that a request asks for.
 pub fn transactions(data: &Dataset, params: &mut Params) -> Result<(Points, crate::span::Span), Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let what = params.word("value", &VALUES)?;
     let by: By = params.word("by", CHART_WORDS)?;

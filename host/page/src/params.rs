@@ -93,13 +93,15 @@ impl Params {
         Some(text.split(',').map(|word| word.trim().to_owned()).collect())
     }
 
-    /// `from` and `to`; `end` is behind the last packet.
-    pub fn span(&mut self, end: u64) -> Result<Span, Refused> {
+    /// `from` and `to`, or those of `whole`.
+    pub fn span(&mut self, whole: Span) -> Result<Span, Refused> {
         let from = self.optional("from", 0.0, LONGEST)?;
         let to = self.optional("to", 0.0, LONGEST)?;
         let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
-        let from = from.map_or(0, nanos);
-        let to = to.map_or_else(|| end.max(from.saturating_add(1)), nanos);
+        let to = to.map(nanos);
+        // Where only the end is given, and all of that is gone, there is a range all the same.
+        let from = from.map_or_else(|| whole.from.min(to.map_or(u64::MAX, |to| to.saturating_sub(1))), nanos);
+        let to = to.unwrap_or_else(|| whole.to.max(from.saturating_add(1)));
         Span::new(from, to).ok_or_else(|| {
             Refused::invalid(format_args!(
                 "from, to: {} is not below {}",
@@ -153,19 +155,24 @@ mod tests {
             );
         }
         for wrong in ["NaN", "inf", "-0.1", "1e300"] {
-            params(&format!("from={wrong}")).span(10).unwrap_err();
+            params(&format!("from={wrong}"))
+                .span(Span { from: 0, to: 10 })
+                .unwrap_err();
         }
     }
 
     #[test]
     fn ranges_are_not_empty() {
-        let span = params("from=0.5&to=1.5").span(10).unwrap();
+        let span = params("from=0.5&to=1.5").span(Span { from: 0, to: 10 }).unwrap();
         assert_eq!((span.from, span.to), (500_000_000, 1_500_000_000));
-        assert_eq!(params("a=1").span(10), Ok(Span { from: 0, to: 10 }));
-        params("from=1&to=1").span(10).unwrap_err();
-        params("from=2&to=1").span(10).unwrap_err();
+        assert_eq!(
+            params("a=1").span(Span { from: 0, to: 10 }),
+            Ok(Span { from: 0, to: 10 })
+        );
+        params("from=1&to=1").span(Span { from: 0, to: 10 }).unwrap_err();
+        params("from=2&to=1").span(Span { from: 0, to: 10 }).unwrap_err();
         // Behind the end nothing is, but it is a range.
-        params("from=2").span(10).unwrap();
+        params("from=2").span(Span { from: 0, to: 10 }).unwrap();
     }
 
     #[test]

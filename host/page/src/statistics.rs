@@ -58,7 +58,7 @@ impl Group {
 
 /// `/statistics`.
 pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let by = params.word("by", CHART_WORDS)?;
     let limit = params.number("limit", 50usize, 1, 1000)?;

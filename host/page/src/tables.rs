@@ -107,7 +107,7 @@ impl Query {
         Ok(Self {
             table,
             filter: params.text("filter").unwrap_or_default(),
-            span: params.span(data.end())?,
+            span: params.span(data.whole())?,
             overlap: params.word("touch", &[("begin", false), ("overlap", true)])?,
             sort: params.text("sort").unwrap_or_default(),
         })
@@ -135,7 +135,8 @@ impl Query {
         } = self;
         let table = *table;
         let all = table.select(data, filter)?;
-        let whole = span.from == 0 && span.to >= data.end();
+        // What began before, and is kept, is there, too.
+        let whole = span.from <= data.whole().from && span.to >= data.end();
         if whole && sort.is_empty() {
             return Ok(all);
         }
@@ -145,6 +146,7 @@ impl Query {
             let touches = |row: &u32| {
                 let (first, last) = table.life(data, *row);
                 match overlap {
+                    _ if whole => true,
                     true => first < span.to && last >= span.from,
                     false => span.holds(first),
                 }

@@ -386,7 +386,7 @@ impl Bar {
 
 /// The route.
 pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
-    let span = params.span(data.end())?;
+    let span = params.span(data.whole())?;
     let filter = params.text("filter").unwrap_or_default();
     let limit = params.number("limit", 5000usize, 1, MOST)?;
     let mut width = params.number("width", USUAL, 1, WIDTH)?;

@@ -41,20 +41,31 @@ impl Sink for Facts {
 
 /// The page of a daemon that keeps `packets` packets; `digests`: it knows that they come; `order`: how their records come.
 fn daemon(file: &Path, packets: usize, digests: bool, order: impl Fn(&mut Vec<Record>)) -> Page {
+    let limits = Limits {
+        packets,
+        ..Limits::default()
+    };
+    daemon_within(file, FactLimits::default(), limits, digests, order)
+}
+
+/// The same with other limits.
+fn daemon_within(
+    file: &Path,
+    fact_limits: FactLimits,
+    limits: Limits,
+    digests: bool,
+    order: impl Fn(&mut Vec<Record>),
+) -> Page {
     let mut records = Vec::new();
     read_records(file, |some| records.extend_from_slice(some)).unwrap();
     let mut analyzer = Analyzer::new(Config::default());
     let mut found = Facts::default();
     analyzer.push(&records, &mut found);
     let summary = analyzer.finish(&mut found);
-    let facts = FactStore::new(FactLimits::default());
-    facts.update_connections(found.connections);
+    let facts = FactStore::new(fact_limits);
     facts.update_transactions(found.transactions);
+    facts.update_connections(found.connections);
     facts.set_summary(summary);
-    let limits = Limits {
-        packets,
-        ..Limits::default()
-    };
     let mut recent = Recent::new(limits, digests);
     order(&mut records);
     recent.records(&records);
@@ -153,6 +164,61 @@ async fn a_daemon_keeps_the_last_packets_and_counts_the_others() {
         }
     }
     assert_eq!((known, Some(&&last)), (kept, numbers.last()));
+}
+
+/// What is not kept any more was not nothing.
+#[tokio::test]
+async fn what_a_daemon_no_longer_keeps_is_not_known() {
+    let file = Page::of(&[&demo()]).await;
+    let all = ids(&file).await.len();
+    for (connections, transactions) in [(all / 2, 1_000_000), (1_000_000, 2 * all)] {
+        let facts = FactLimits {
+            connections,
+            transactions,
+            ..FactLimits::default()
+        };
+        let limits = Limits {
+            verdicts: 3,
+            blocks: 50,
+            packets: 1,
+            ..Limits::default()
+        };
+        let live = daemon_within(&demo(), facts, limits, true, |_| {});
+        let object = live.json("/captures/1").await;
+        let (kept_from, end) = (
+            object["keptFrom"].as_f64().unwrap(),
+            object["seconds"].as_f64().unwrap(),
+        );
+        assert!(0.0 < kept_from && kept_from < end, "{kept_from} of {end}");
+
+        let range = format!("/captures/1/timeline?width=200&from=0&to={end}");
+        let (mine, theirs) = (live.table(&range).await, file.table(&range).await);
+        for name in "connections_max connections_mean opened closed failed in_progress_min requests responses \
+                     client_lost server_retransmitted syn_repeats missed_by_capture"
+            .split_whitespace()
+        {
+            let (mine, theirs) = (mine.numbers(name), theirs.numbers(name));
+            let known = mine.iter().zip(&theirs).filter(|(mine, _)| mine.is_some());
+            known.for_each(|(mine, theirs)| assert_eq!(mine, theirs, "{name}"));
+            assert!(mine.last().unwrap().is_some(), "{name}");
+        }
+        let gone = if connections < all { "opened" } else { "responses" };
+        for name in [gone, "client_packets", "syn_repeats"] {
+            assert!(mine.numbers(name).iter().any(Option::is_none), "{name}");
+        }
+
+        // Of the others a filter can tell nothing.
+        let filtered = live.table(&format!("{range}&filter=server.port%3E0")).await;
+        assert_eq!(filtered.numbers(gone)[0], None);
+        assert_eq!(filtered.numbers("responses")[0], None);
+
+        let whole = live.table("/captures/1/timeline?width=200").await;
+        assert!((whole.numbers("time")[0].unwrap() - kept_from).abs() < 1e-9);
+        assert!(whole.numbers("opened").iter().all(Option::is_some));
+        assert!(whole.numbers("responses").iter().all(Option::is_some));
+        // Tables have all that there is.
+        assert_eq!(ids(&live).await.len(), all.min(connections));
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod export;
 mod keep;
 mod measure;
 mod nic_sim;
+mod open;
 mod output;
 mod packets;
 mod parts;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
+use weir_analysis::{Analyzer, Config, DataBlock, Ends, Opened, Sink, Verdict};
 use weir_api::access::Access;
 use weir_api::facts::{FactStore, Limits};
 use weir_api::log::{self, LogError, Read, RecordLog, Recovery};
@@ -38,6 +38,7 @@ use crate::error::Failure;
 use crate::format::count;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
+use crate::open::OpenConnections;
 use crate::queue::{Change, Queue};
 use crate::{access, analyst, say, text, view};
 
@@ -52,8 +53,6 @@ const WATCH: Duration = Duration::from_millis(200);
 const SETTLED: Duration = Duration::from_secs(5);
 /// Silence on a stream before a heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Open connections shown at a time: a snapshot of more would hold up the analysis.
-const OPEN_SHOWN: usize = 10_000;
 
 /// The daemon is to end: a card is stopped first.
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -592,6 +591,7 @@ struct Batch {
     /// And on their way into the files.
     rows: Option<Rows>,
     connections: Vec<Connection>,
+    open: OpenConnections,
     transactions: Vec<Transaction>,
     segments: Vec<Segment>,
     findings: Vec<Finding>,
@@ -635,6 +635,10 @@ impl Sink for Batch {
         if let Some(rows) = &mut self.rows {
             rows.tables.segment(verdict, ends);
         }
+    }
+
+    fn opened(&mut self, opened: &Opened) {
+        self.open.opened(opened.id);
     }
 
     fn block(&mut self, block: &DataBlock) {
@@ -735,7 +739,7 @@ fn analyze(
             // Of its own: minutes of slices are larger than all the rest.
             facts.set_timeline(std::mem::take(&mut summary.timeline));
             facts.set_summary(summary);
-            facts.update_connections(analyzer.snapshot().take(OPEN_SHOWN));
+            batch.inner.open.show(&analyzer, facts);
             renewed = std::time::Instant::now();
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }

@@ -2,10 +2,10 @@
 
 use weir_record::{Event, IdStep, what};
 
-use super::{Losses, MIRRORED};
 use super::entry::Entry;
 use super::event::{has_new_id, is_asked_twice, since_data};
 use super::path::Path;
+use super::{Losses, MIRRORED};
 use crate::seq::{Range, before};
 use crate::verdict::{Cause, Class, Place, Sign, sign};
 

@@ -20,6 +20,8 @@ export interface Capture {
     start?: string;
     /** First packet to last. */
     seconds?: number;
+    /** From here on all connections and transactions are kept: a daemon forgets the oldest. */
+    keptFrom?: number;
     packets?: Int64;
     connections?: Int64;
     transactions?: Int64;

@@ -4,10 +4,11 @@ import { captures } from "../state/store";
 import { reach, timeAxis } from "./ChartFrame";
 import { ticksOf } from "./axes";
 
-test("marks reach beside the plot where the capture begins and ends, and only there", () => {
-    expect(reach([0, 5], 5)).toEqual([6, 6]);
-    expect(reach([1, 5], 5)).toEqual([0, 6]);
-    expect(reach([0, 4], 5)).toEqual([6, 0]);
+test("marks reach beside the plot where what is kept begins and ends, and only there", () => {
+    expect(reach([0, 5], [0, 5])).toEqual([6, 6]);
+    expect(reach([1, 5], [0, 5])).toEqual([0, 6]);
+    expect(reach([1, 5], [1, 5])).toEqual([6, 6]);
+    expect(reach([0, 4], [0, 5])).toEqual([6, 0]);
 });
 
 test("an empty capture has no time of day, one of a single instant has", () => {

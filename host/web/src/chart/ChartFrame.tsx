@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { nanoseconds } from "../format";
-import { capture, cursor, pan, range, timeless, zoomBy, zoomOut, zoomTo } from "../state/store";
+import { capture, cursor, kept, pan, range, timeless, zoomBy, zoomOut, zoomTo } from "../state/store";
 import { colors } from "../theme";
 import { drawAxes, layout, type Area, type AxisSpec } from "./axes";
 import { save } from "./export";
@@ -92,9 +92,12 @@ const LEGEND_ROW = 20;
 /** Half of a mark, px: so far one at the first or last instant reaches beside the plot. */
 const REACH = 6;
 
-/** Room for that left and right of the plot, px: only where the capture ends, elsewhere other times would be seen there. */
-export function reach([from, to]: readonly [number, number], end: number): [left: number, right: number] {
-    return [from <= 0 ? REACH : 0, to >= end ? REACH : 0];
+/** Room for that left and right of the plot, px: only where what is kept ends, elsewhere other times would be seen there. */
+export function reach(
+    [from, to]: readonly [number, number],
+    [begin, end]: readonly [number, number],
+): [left: number, right: number] {
+    return [from <= begin ? REACH : 0, to >= end ? REACH : 0];
 }
 
 /** What was painted last: from what, and for which domain of the horizontal axis. */
@@ -121,7 +124,7 @@ export function ChartFrame(props: ChartProps) {
     const area = layout(axes, Math.max(width, 200), height, palette, props.left);
     const start = startOf();
     const onTime = axes.x.kind === "time";
-    const [before, behind] = onTime ? reach(area.x.domain, capture.value?.seconds ?? Infinity) : [0, 0];
+    const [before, behind] = onTime ? reach(area.x.domain, capture.value ? kept.value : [0, Infinity]) : [0, 0];
     const plot = { ...area, left: area.left - before, width: area.width + before + behind };
     // Where a range says nothing, there is none to brush.
     const brushes = !props.bare && (onTime || props.onBrush !== undefined || props.onBox !== undefined);

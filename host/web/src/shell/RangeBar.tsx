@@ -45,7 +45,7 @@ export function RangeBar() {
             >
                 −
             </button>
-            <button type="button" title="The whole capture (0)" disabled={!zoomed.value} onClick={zoomOut}>
+            <button type="button" title="All that is kept (0)" disabled={!zoomed.value} onClick={zoomOut}>
                 Whole
             </button>
         </div>

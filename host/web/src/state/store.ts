@@ -26,11 +26,18 @@ export const capture = computed<Capture | null>(() => {
     return (id === null ? all[0] : all.find((one) => one.id === id)) ?? null;
 });
 
+/** All that is kept, seconds since the capture's start: shown as long as no range is chosen. */
+export const kept = computed<[number, number]>(() => {
+    const shown = capture.value;
+    return [shown?.keptFrom ?? 0, shown?.seconds ?? 0];
+});
+
 /** The time range that is shown, seconds since the capture's start. */
 export const range = computed<[number, number]>(() => {
-    const end = capture.value?.seconds ?? 0;
+    const [begin, end] = kept.value;
     const { from, to } = state.value;
-    return [from ?? 0, to ?? Math.max(end, (from ?? 0) + 1e-6)];
+    const low = from ?? Math.min(begin, Math.max(0, (to ?? Infinity) - 1e-6));
+    return [low, to ?? Math.max(end, low + 1e-6)];
 });
 
 /**
@@ -145,15 +152,15 @@ export function setParam(name: string, value: string, how: { replace?: boolean }
     go({ params: { [name]: value } }, how);
 }
 
-/** Show this range; the whole capture when it covers all of it. A range never gets narrower than 1 µs. */
+/** Show this range; all that is kept when it covers that. A range never gets narrower than 1 µs. */
 export function zoomTo(from: number, to: number, params: Record<string, string> = {}): void {
-    const end = capture.value?.seconds ?? 0;
+    const [begin, end] = kept.value;
     const middle = (from + to) / 2;
     const half = Math.max(to - from, 1e-6) / 2;
-    const low = Math.max(0, middle - half);
+    const low = Math.max(begin, middle - half);
     const high = Math.min(end, middle + half);
     if (high <= low) return;
-    go({ from: low <= 0 ? null : low, to: high >= end ? null : high, params });
+    go({ from: low <= begin ? null : low, to: high >= end ? null : high, params });
 }
 
 /** Zoom by a factor (below 1: closer) around a time, by default the cursor or the middle. */
@@ -167,10 +174,10 @@ export function zoomBy(factor: number, around?: number): void {
 
 /** Move the range by a share of its width, staying inside the capture. */
 export function pan(share: number): void {
-    const end = capture.value?.seconds ?? 0;
+    const [begin, end] = kept.value;
     const [from, to] = range.value;
     const width = to - from;
-    const start = Math.min(Math.max(0, from + share * width), Math.max(0, end - width));
+    const start = Math.min(Math.max(begin, from + share * width), Math.max(begin, end - width));
     zoomTo(start, start + width);
 }
 

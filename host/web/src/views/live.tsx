@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { columns, of } from "../api/client";
 import type { Capture, Finding } from "../api/types";
 import { ChartFrame, startOf } from "../chart/ChartFrame";
+import { paintBands } from "../chart/bands";
 import { extent } from "../chart/scale";
 import { stairs } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
@@ -16,6 +17,8 @@ import { colors, type Colors } from "../theme";
 /** Seconds that are shown, to choose from. */
 const WINDOWS = ["30", "60", "300", "900"];
 const WIDTH = 300;
+/** How long the last response of a connection is on its way at least, s: until its end is told of. */
+const SETTLING = 5;
 /** Changes of findings that are listed. */
 const LISTED = 50;
 
@@ -153,11 +156,17 @@ function Now(props: { of: Capture }) {
             {to > from ? (
                 <Loading of={answer} what="The last seconds">
                     {(timeline) => (
-                        <div class="pair">
-                            {CHARTS.map((chart) => (
-                                <LiveChart key={chart.name} timeline={timeline} of={chart} />
-                            ))}
-                        </div>
+                        <>
+                            <p class="note">
+                                Shaded: still to come in. A response counts when what follows tells that it was over, a
+                                loss when nothing can change the verdict any more: some seconds later, or many.
+                            </p>
+                            <div class="pair">
+                                {CHARTS.map((chart) => (
+                                    <LiveChart key={chart.name} timeline={timeline} of={chart} />
+                                ))}
+                            </div>
+                        </>
                     )}
                 </Loading>
             ) : (
@@ -174,7 +183,7 @@ function LiveChart(props: { timeline: Timeline; of: (typeof CHARTS)[number] }) {
         const by = (line.rate ? timeline.step : 1) / (line.bits ? 8 : 1);
         return { line, values: Float64Array.from(timeline.columns.numbers(line.column), (value) => value / by) };
     });
-    const most = Math.max(1e-9, ...lines.map(({ values }) => extent(values)?.[1] ?? 0));
+    const most = Math.max(0, ...lines.map(({ values }) => extent(values)?.[1] ?? 0));
     const format = chart.unit === "bit/s" ? bits : figure;
     return (
         <ChartFrame
@@ -183,9 +192,10 @@ function LiveChart(props: { timeline: Timeline; of: (typeof CHARTS)[number] }) {
             about={chart.about}
             height={200}
             x={{ kind: "time", domain: [timeline.from, timeline.to], label: "time of day (UTC)" }}
-            y={{ kind: "linear", domain: [0, most * 1.1], label: chart.unit, format }}
+            y={{ kind: "linear", domain: [0, most > 0 ? most * 1.1 : 1], label: chart.unit, format }}
             legend={chart.lines.map((line) => ({ label: line.label, color: c[line.color], dash: line.dash ?? [] }))}
             paint={(painter, area) => {
+                paintBands(painter, area, [[timeline.to - SETTLING, timeline.to]]);
                 for (const { line, values } of lines) {
                     const { xs, ys } = stairs(timeline, values);
                     const stroke = { color: c[line.color], width: 1.6, dash: line.dash ?? [] };
