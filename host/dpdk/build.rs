@@ -44,6 +44,7 @@ const FUNCTIONS: &[&str] = &[
     "rte_eth_dev_close",
     "rte_eth_promiscuous_enable",
     "rte_eth_stats_get",
+    "rte_eth_stats_reset",
     "rte_eth_rx_burst",
     "rte_eth_tx_burst",
     "weir_rte_errno",

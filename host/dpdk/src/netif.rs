@@ -259,6 +259,12 @@ impl DriverSockets {
         found
     }
 
+    /// What packet sockets dropped until now does not count.
+    pub(crate) fn forget(&mut self) {
+        self.unreported();
+        self.packet_drops = 0;
+    }
+
     /// What the kernel counts and the driver does not report: `None` when no socket was found.
     pub(crate) fn unreported(&mut self) -> Option<Unreported> {
         let mut sum = Unreported::default();

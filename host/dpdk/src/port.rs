@@ -115,6 +115,9 @@ impl Port {
         if let Some(interface) = &interface {
             port.sockets = RefCell::new(DriverSockets::opened_since(&before, interface));
         }
+        if outcome.is_ok() && port.driver == "net_af_packet" {
+            port.forget_foreign();
+        }
         // Closing a port that could not be set up takes the same lock.
         drop(probing);
         outcome.map(|()| port)
@@ -218,6 +221,21 @@ impl Port {
         // The field is registered when the driver starts. Other drivers' units are their own clocks'.
         self.stamp = (self.driver == "net_pcap").then(pcap_stamp).flatten();
         Ok(())
+    }
+
+    /// Gives back, uncounted, what is in the ring. The driver's socket listens to all interfaces from its begin on, and is bound
+    /// to its own when the ring is there: what came until then may be of any, and an inline path would send it on.
+    fn forget_foreign(&self) {
+        let mut burst = Burst::new();
+        for _ in 0..MOST_RING / BURST {
+            if self.rx_burst(&mut burst) < BURST {
+                break;
+            }
+        }
+        burst.clear();
+        self.sockets.borrow_mut().forget();
+        // SAFETY: a started port.
+        unsafe { sys::rte_eth_stats_reset(self.id) };
     }
 
     /// Receive frames to any address.
@@ -379,6 +397,9 @@ impl Drop for Port {
 
 /// `RTE_ETH_TX_OFFLOAD_MULTI_SEGS`: a macro with a cast that the bindings cannot carry.
 const MULTI_SEGMENT_SEND: u64 = 1 << 15;
+
+/// Frames that a ring of `net_af_packet` has at most.
+const MOST_RING: usize = 1 << 16;
 
 fn usual_buffers(data_bytes: u16) -> u32 {
     const FRAME_DATA: u32 = 32 << 20;

@@ -4,12 +4,14 @@
 
 mod common;
 
+use std::net::UdpSocket;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use weir_dpdk::{
-    Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive,
+    Burst, Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive,
 };
 
 /// Set in the child that runs inside the middle namespace.
@@ -166,6 +168,7 @@ fn inside() {
     // A fault in measuring never touches the traffic.
     pass_traffic(&eal, &tag, "eth", Some(1000));
     promiscuous(&eal);
+    others(&eal);
     several_queues(&eal);
     oversize(&eal, &tag);
     losses(&eal, &tag);
@@ -320,6 +323,36 @@ fn promiscuous(eal: &Eal) {
     sh("ethtool -K mc gro on");
     assert_eq!(open(eal, "eth:mc").joining(), ["gro"]);
     sh("ethtool -K mc gro off");
+}
+
+/// What other interfaces get while a port is opened is none of its frames.
+fn others(eal: &Eal) {
+    let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let stop = StopOnDrop(&stop);
+        let (is_over, sent) = (stop.0, &sent);
+        scope.spawn(move || {
+            sh("ip link set lo up");
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let to = socket.local_addr().unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                socket.send_to(b"of another interface", to).unwrap();
+                sent.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        while sent.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        for _ in 0..3 {
+            let port = open(eal, "eth:mc");
+            let mut burst = Burst::new();
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(port.rx_burst(&mut burst), 0);
+            let stats = port.stats();
+            assert_eq!((stats.received, stats.missed), (0, 0));
+        }
+    });
+    assert!(sent.into_inner() > 1000);
 }
 
 /// Of several receive queues an XDP socket takes one: nobody would count the frames of the others.
