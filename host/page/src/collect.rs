@@ -28,10 +28,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Of a live stream. A copy is made of what is shown: of packets about 120 MB in all when full.
+    /// Of a live stream. A copy is made of what is shown: of packets about 120 MB in all when full, of blocks 180.
     #[must_use]
     pub fn live() -> Self {
         Self {
+            blocks: 1_000_000,
             packets: 1_000_000,
             ..Self::default()
         }
