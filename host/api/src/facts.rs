@@ -289,6 +289,10 @@ impl Inner {
     }
 
     fn update_connection(&mut self, connection: Connection) {
+        let before = self.keys.get(&connection.id).and_then(|key| self.connections.get(key));
+        if before.is_some_and(|before| *before.connection == connection) {
+            return; // no news for who watches
+        }
         self.revision += 1;
         let revision = self.revision;
         let closed = connection
@@ -512,6 +516,18 @@ mod tests {
             }),
             ..Connection::default()
         }
+    }
+
+    #[test]
+    fn what_is_told_again_and_is_the_same_is_no_change() {
+        let facts = FactStore::new(Limits::default());
+        facts.update_connections([connection(1, "OPEN"), connection(2, "OPEN")]);
+        let cursor = facts.cursor();
+        facts.update_connections([connection(1, "OPEN"), connection(2, "CLIENT_FIN")]);
+        let changed = facts.changes(&cursor, 10);
+        assert_eq!(changed.iter().map(|connection| connection.id).collect::<Vec<_>>(), [2]);
+        facts.update_connections([connection(2, "CLIENT_FIN")]);
+        assert!(facts.changes(&cursor, 10).is_empty());
     }
 
     #[test]

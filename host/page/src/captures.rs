@@ -70,8 +70,8 @@ pub struct Live {
 struct Copied {
     data: Arc<Dataset>,
     revision: u64,
-    /// Of the facts.
-    of: (u64, u64),
+    /// Of the facts, their findings, and what these do not hold.
+    of: (u64, u64, u64),
     renew_at: Instant,
 }
 
@@ -259,7 +259,8 @@ impl Live {
     fn copy(&self, copied: &Mutex<Option<Copied>>) -> (Arc<Dataset>, u64) {
         // Held while a copy is made: who asks meanwhile waits for it.
         let mut copied = locked(copied);
-        let now = (*self.facts.follow().borrow(), self.facts.findings().0);
+        let seen = locked(&self.recent).seen();
+        let now = (*self.facts.follow().borrow(), self.facts.findings().0, seen);
         if let Some(known) = copied.as_ref()
             && (known.of == now || Instant::now() < known.renew_at)
         {

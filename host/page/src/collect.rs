@@ -275,6 +275,13 @@ impl Recent {
         }
     }
 
+    /// How much has come so far.
+    pub fn seen(&self) -> u64 {
+        let packets = self.packets.as_ref().map_or(0, Gather::seen);
+        let lists = (self.verdicts.len() + self.blocks.len()) as u64;
+        lists + self.dropped.verdicts.count + self.dropped.blocks.count + packets
+    }
+
     /// A copy of them; the rest of the parts is empty.
     pub fn parts(&self) -> Parts {
         Parts {

@@ -289,6 +289,11 @@ impl Gather {
         }
     }
 
+    /// How many came.
+    pub fn seen(&self) -> u64 {
+        self.packets.len() as u64 + self.dropped
+    }
+
     /// Drop the first so many packets, and connections that neither have packets left nor can have more.
     fn forget(&mut self, count: usize) {
         self.dropped += count as u64;
