@@ -453,6 +453,11 @@ impl Flow {
         self.bits & FIN << (side & 1) != 0
     }
 
+    /// The server has not ended its side, and nobody has reset the connection.
+    pub const fn may_answer(&self) -> bool {
+        self.bits & (FIN << 1 | RST | RST << 1) == 0
+    }
+
     /// When this side's first FIN passed; 0: it did not, or that is not known.
     const fn fin_time(&self, side: usize) -> u64 {
         match self.first_end() {

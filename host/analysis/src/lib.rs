@@ -239,6 +239,15 @@ impl Analyzer {
         Some(message::connection(flow, None, counts, self.state.totals.given))
     }
 
+    /// Open connections with a request that has no response yet and may get one, and its first packet, TAI ns.
+    pub fn waiting(&self) -> impl Iterator<Item = (FlowId, u64)> {
+        let waits = |flow: &Flow| {
+            let since = flow.turn.as_ref()?.waits_since()?;
+            flow.may_answer().then_some((flow.id, since))
+        };
+        self.state.flows.iter().filter_map(waits)
+    }
+
     /// The findings and the summary of what has been seen so far; open connections are not in
     /// them.
     pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {

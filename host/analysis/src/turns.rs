@@ -578,8 +578,18 @@ impl Turn {
 
     /// Last packet of a request that has no response yet.
     pub fn unanswered(&self) -> Option<u64> {
+        self.waits().then_some(self.request.last)
+    }
+
+    /// First packet of it.
+    pub fn waits_since(&self) -> Option<u64> {
+        self.waits().then_some(self.request.first)
+    }
+
+    /// There is a request that has no response yet.
+    fn waits(&self) -> bool {
         let is_asked = self.response.is_none() && !self.request.blocks.is_empty();
-        (is_asked && !self.is_missed()).then_some(self.request.last)
+        is_asked && !self.is_missed()
     }
 
     /// A queue stood behind the tap when the response began.

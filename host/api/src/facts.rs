@@ -187,12 +187,12 @@ impl FactStore {
         self.revision.send_replace(revision);
     }
 
-    /// Of these connections the ones that are held, or that there is room for.
-    pub fn held_or_room<Id>(&self, ids: impl Iterator<Item = Id>, number: impl Fn(&Id) -> u64) -> Vec<Id> {
+    /// Of these connections, by id, the ones that are held, or that there is room for.
+    pub fn held_or_room(&self, ids: impl Iterator<Item = u64>) -> Vec<u64> {
         let inner = self.read();
         let mut room = self.limits.connections.saturating_sub(inner.connections.len());
-        let takes = |id: &Id| {
-            let is_held = inner.keys.contains_key(&number(id));
+        let takes = |id: &u64| {
+            let is_held = inner.keys.contains_key(id);
             let is_new = !is_held && room > 0;
             room -= usize::from(is_new);
             is_held || is_new

@@ -22,6 +22,9 @@ pub const UPLOAD: u64 = 4 << 30;
 const FRESH: Duration = Duration::from_secs(2);
 const SHARE: u32 = 20;
 
+/// Connections whose requests wait that are named, the longest first.
+const WAITING: usize = 200;
+
 /// How far reading has come; the reader looks whether it is still wanted.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -70,8 +73,8 @@ pub struct Live {
 struct Copied {
     data: Arc<Dataset>,
     revision: u64,
-    /// Of the facts, their findings, and what these do not hold.
-    of: (u64, u64, u64),
+    /// Of the facts, their findings, and what these do not hold, with the time.
+    of: (u64, u64, (u64, u64)),
     renew_at: Instant,
 }
 
@@ -362,6 +365,16 @@ fn describe(data: &Dataset, out: &mut Value) {
         out[name] = json!(count.to_string());
         out[format!("{name}Dropped")] = json!(dropped.to_string());
     }
+    let longest = data
+        .waiting
+        .first()
+        .map(|request| seconds(data.end().saturating_sub(request.begin)));
+    let of = data.waiting.iter().take(WAITING).map(|request| request.id.to_string());
+    out["waiting"] = json!({
+        "count": data.waiting.len().to_string(),
+        "longestSeconds": longest,
+        "connectionIds": of.collect::<Vec<_>>(),
+    });
     out["findings"] = json!(data.findings.len().to_string());
     out["hasPackets"] = json!(data.packets.is_some());
     let phases: Vec<_> = data

@@ -7,7 +7,7 @@ use weir_align::Sightings;
 use weir_analysis::{Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
 use weir_record::time::utc_from_tai;
-use weir_record::{Kind, Record};
+use weir_record::{FlowId, Kind, Record};
 
 use crate::dataset::Dataset;
 use crate::packets::Gather;
@@ -124,6 +124,10 @@ pub struct Parts {
     pub summary: v1::Summary,
     /// Taps, if there are several.
     pub path: Path,
+    /// Connections with a request that has no response yet, and its first packet, TAI ns.
+    pub waiting: Vec<(FlowId, u64)>,
+    /// The time of a stream that goes on, whatever it brings, TAI ns; else 0.
+    pub now: u64,
     /// What is not in it.
     pub dropped: Dropped,
     /// Connections and transactions are all kept from here on, UTC ns since 1970; none: from the begin on, or not to the end.
@@ -229,6 +233,8 @@ pub struct Recent {
     verdicts: VecDeque<Verdict>,
     blocks: VecDeque<DataBlock>,
     packets: Option<Gather>,
+    waiting: Vec<(FlowId, u64)>,
+    now: u64,
     dropped: Dropped,
 }
 
@@ -240,6 +246,8 @@ impl Recent {
             verdicts: VecDeque::new(),
             blocks: VecDeque::new(),
             packets: digests.then(|| Gather::last_of(limits.packets)),
+            waiting: Vec::new(),
+            now: 0,
             dropped: Dropped::default(),
         }
     }
@@ -275,11 +283,18 @@ impl Recent {
         }
     }
 
-    /// How much has come so far.
-    pub fn seen(&self) -> u64 {
+    /// It is `now` (TAI ns), and these connections have a request without a response, with its first packet, TAI ns.
+    pub fn set_now(&mut self, now: u64, waiting: Vec<(FlowId, u64)>) {
+        self.now = now;
+        self.waiting = waiting;
+    }
+
+    /// How much has come so far, and what time it is, TAI ns.
+    pub fn seen(&self) -> (u64, u64) {
         let packets = self.packets.as_ref().map_or(0, Gather::seen);
         let lists = (self.verdicts.len() + self.blocks.len()) as u64;
-        lists + self.dropped.verdicts.count + self.dropped.blocks.count + packets
+        let count = lists + self.dropped.verdicts.count + self.dropped.blocks.count + packets;
+        (count, self.now)
     }
 
     /// A copy of them; the rest of the parts is empty.
@@ -288,6 +303,8 @@ impl Recent {
             verdicts: self.verdicts.iter().copied().collect(),
             blocks: self.blocks.iter().copied().collect(),
             packets: self.packets.clone(),
+            waiting: self.waiting.clone(),
+            now: self.now,
             dropped: Dropped {
                 packets: self.packets.as_ref().map_or(0, |packets| packets.dropped),
                 ..self.dropped

@@ -59,6 +59,17 @@ pub struct Exchange {
     pub response_bytes: u64,
 }
 
+/// A request that has no response yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// Its connection.
+    pub id: u64,
+    /// First packet, ns.
+    pub begin: u64,
+    /// Its connection's row, if that is kept.
+    pub connection: Option<u32>,
+}
+
 /// A capture.
 #[derive(Debug)]
 pub struct Dataset {
@@ -89,6 +100,8 @@ pub struct Dataset {
     pub summary: v1::Summary,
     /// Several taps.
     pub path: Path,
+    /// Requests of open connections that have no response yet, the first first.
+    pub waiting: Vec<Waiting>,
     /// What is not kept.
     pub dropped: Dropped,
     lines: OnceLock<Arc<Lines>>,
@@ -140,6 +153,8 @@ impl Dataset {
             findings,
             summary,
             path,
+            waiting,
+            now,
             dropped,
             kept_since,
         } = parts;
@@ -199,7 +214,17 @@ impl Dataset {
             blocks.iter().map(|block| tai(block.last)).max(),
             verdicts.last().map(|verdict| tai(verdict.time)),
             summary.end.as_ref().map(|end| since(end.unix_nanos())),
+            (now > 0).then(|| tai(now)),
         ];
+        let mut waiting: Vec<Waiting> = waiting
+            .into_iter()
+            .map(|(id, begin)| Waiting {
+                id: id.0,
+                begin: tai(begin),
+                connection: rows.get(&id.0).copied(),
+            })
+            .collect();
+        waiting.sort_by_key(|request| (request.begin, request.id));
         let findings = weir_report::ranked(&findings).into_iter().cloned().collect();
         let end = last.into_iter().flatten().max().map_or(1, |last| last + 1);
         Self {
@@ -222,6 +247,7 @@ impl Dataset {
             findings,
             summary,
             path,
+            waiting,
             dropped,
             lines: OnceLock::new(),
             waits: OnceLock::new(),

@@ -159,6 +159,8 @@ impl Lines {
             all.filter(|t| has(t.connection))
         };
         let ended = || requests().filter_map(|t| Some((t.begin, t.end?)));
+        let waiting = data.waiting.iter().filter(|request| has(request.connection));
+        let waiting = waiting.map(|request| (request.begin, data.end()));
         let mut retransmitted = [Vec::new(), Vec::new()];
         let mut lost = [Vec::new(), Vec::new()];
         let mut repeats = [Vec::new(), Vec::new()];
@@ -181,7 +183,7 @@ impl Lines {
         }
         Self {
             connections: Spells::new(lives().map(|life| (life.first, if life.open { data.end() } else { life.last }))),
-            in_progress: Spells::new(ended()),
+            in_progress: Spells::new(ended().chain(waiting)),
             opened: Moments::new(lives().map(|life| life.first).collect()),
             closed: Moments::new(lives().filter(|life| !life.open).map(|life| life.last).collect()),
             failed: Moments::new(lives().filter(|life| life.failed).map(|life| life.first).collect()),

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use support::{Page, demo, megalodon, read_records};
 use weir_analysis::{Analyzer, Config, DataBlock, Ends, Sink, Verdict};
 use weir_api::facts::{FactStore, Limits as FactLimits};
-use weir_messages::v1::{Connection, Finding, Transaction};
+use weir_messages::Timestamp;
+use weir_messages::v1::{Connection, Finding, Summary, Transaction};
 use weir_page::{Captures, Limits, Live, Recent, Site, router};
-use weir_record::Record;
+use weir_record::{FlowId, Record};
 
 /// What the daemon hands on.
 #[derive(Default)]
@@ -71,6 +72,11 @@ fn daemon_within(
     recent.records(&records);
     found.verdicts.iter().for_each(|verdict| recent.verdict(verdict));
     found.blocks.iter().for_each(|block| recent.block(block));
+    page_of(facts, recent)
+}
+
+/// The page of a daemon that knows these.
+fn page_of(facts: FactStore, recent: Recent) -> Page {
     let captures = Captures::new(Arc::new(|_, _| Err("no files here".into())));
     let live = Live {
         name: "live".into(),
@@ -221,16 +227,39 @@ async fn what_a_daemon_no_longer_keeps_is_not_known() {
     }
 }
 
+/// A server that does not answer shows while it does not, also when nothing else passes.
+#[tokio::test]
+async fn requests_that_wait_are_in_progress() {
+    let mut recent = Recent::new(Limits::live(), false);
+    let (start, second) = (1_795_000_000_000_000_000, 1_000_000_000);
+    recent.set_now(
+        start + 30 * second,
+        vec![(FlowId(8), start + 20 * second), (FlowId(7), start + 10 * second)],
+    );
+    let facts = FactStore::new(FactLimits::default());
+    facts.set_summary(Summary {
+        start: Some(Timestamp::from_unix_nanos(weir_record::time::utc_from_tai(start) as i64)),
+        ..Summary::default()
+    });
+    let page = page_of(facts, recent);
+    let object = page.json("/captures/1").await;
+    assert_eq!(object["seconds"], 30.0);
+    let waiting = &object["waiting"];
+    assert_eq!(
+        (&waiting["count"], &waiting["connectionIds"][0]),
+        (&"2".into(), &"7".into())
+    );
+    assert!((waiting["longestSeconds"].as_f64().unwrap() - 20.0).abs() < 1e-6);
+    let table = page.table("/captures/1/timeline?from=0&to=30&width=3").await;
+    assert_eq!(table.numbers("in_progress_max"), [Some(0.0), Some(1.0), Some(2.0)]);
+}
+
 #[tokio::test]
 async fn a_daemon_without_digests_says_that_it_has_no_packets() {
-    let captures = Captures::new(Arc::new(|_, _| Err("no files here".into())));
-    let live = Live {
-        name: "live".into(),
-        facts: Arc::new(FactStore::new(FactLimits::default())),
-        recent: Arc::new(Mutex::new(Recent::new(Limits::live(), false))),
-    };
-    captures.watch(live).unwrap();
-    let page = Page(router(Arc::new(captures), Site::default()));
+    let page = page_of(
+        FactStore::new(FactLimits::default()),
+        Recent::new(Limits::live(), false),
+    );
     assert_eq!(page.json("/captures/1").await["hasPackets"], false);
     page.refused("/captures/1/timing", 404).await;
 }

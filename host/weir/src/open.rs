@@ -34,8 +34,8 @@ impl OpenConnections {
             Some(last) if part.len() == AT_A_TIME => last.index() + 1,
             _ => 0,
         };
-        let known = facts.held_or_room(part.into_iter(), |id| id.0);
-        let due = known.into_iter().chain(self.new.drain(..));
+        let known = facts.held_or_room(part.iter().map(|id| id.0));
+        let due = known.into_iter().map(FlowId).chain(self.new.drain(..));
         facts.update_connections(due.filter_map(|id| analyzer.open_connection(id)));
     }
 }

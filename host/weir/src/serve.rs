@@ -612,6 +612,18 @@ impl Batch {
     }
 }
 
+impl Batch {
+    /// Tell the page what time it is (TAI ns), and of requests that wait.
+    fn tell_now(&self, now: u64, analyzer: &Analyzer) {
+        let Some(recent) = &self.recent else { return };
+        let waiting = analyzer.waiting().collect();
+        recent
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .set_now(now, waiting);
+    }
+}
+
 impl Sink for Batch {
     fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
         self.connections.push(connection.message());
@@ -740,6 +752,7 @@ fn analyze(
             facts.set_timeline(std::mem::take(&mut summary.timeline));
             facts.set_summary(summary);
             batch.inner.open.show(&analyzer, facts);
+            batch.inner.tell_now(now, &analyzer);
             renewed = std::time::Instant::now();
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }

@@ -22,6 +22,8 @@ export interface Capture {
     seconds?: number;
     /** From here on all connections and transactions are kept: a daemon forgets the oldest. */
     keptFrom?: number;
+    /** Requests that have no response yet, live; connections of those that wait longest. */
+    waiting?: { count: Int64; longestSeconds: number | null; connectionIds: string[] };
     packets?: Int64;
     connections?: Int64;
     transactions?: Int64;

@@ -9,9 +9,10 @@ import { Link } from "../components/Link";
 import { Loading, useLoad } from "../components/load";
 import { columnAt, type Timeline } from "../components/timeline";
 import { Select } from "../components/Select";
-import { bits, clock, count, figure, nanoseconds } from "../format";
+import { bits, clock, count, duration, figure, nanoseconds } from "../format";
 import { capture, param } from "../state/store";
 import { colors, type Colors } from "../theme";
+import { idsFilter } from "./open";
 
 /** Seconds that are shown, to choose from. */
 const WINDOWS = ["30", "60", "300", "900"];
@@ -36,7 +37,7 @@ const CHARTS: readonly { name: string; title: string; about: string; unit: strin
     {
         name: "live-open",
         title: "Under way",
-        about: "The most connections that were open, and requests that waited for the end of their response, in each moment.",
+        about: "The most connections that were open, and requests that waited for their response or its end, in each moment.",
         unit: "at once",
         lines: [
             { column: "connections_max", label: "connections", color: "blue" },
@@ -106,6 +107,7 @@ function Counters(props: { of: Capture }) {
         ["Transactions", shown.transactions, shown.transactionsDropped],
         ["Findings", shown.findings, undefined],
     ];
+    const waiting = shown.waiting;
     return (
         <section class="panel" aria-label="What is kept">
             <dl class="attributes">
@@ -118,6 +120,27 @@ function Counters(props: { of: Capture }) {
                         </dd>
                     </div>
                 ))}
+                {waiting && (
+                    <div>
+                        <dt>Requests without a response</dt>
+                        <dd>
+                            {waiting.count === "0" ? (
+                                "0"
+                            ) : (
+                                <Link
+                                    to={{
+                                        view: "connections",
+                                        from: null,
+                                        to: null,
+                                        params: { filter: idsFilter(waiting.connectionIds) },
+                                    }}
+                                >
+                                    {count(waiting.count)}, the longest for {duration(waiting.longestSeconds)}
+                                </Link>
+                            )}
+                        </dd>
+                    </div>
+                )}
             </dl>
         </section>
     );
