@@ -126,6 +126,8 @@ pub struct Parts {
     pub path: Path,
     /// Connections with a request that has no response yet, and its first packet, TAI ns.
     pub waiting: Vec<(FlowId, u64)>,
+    /// When a stream that goes on began, TAI ns.
+    pub begin: Option<u64>,
     /// The time of a stream that goes on, whatever it brings, TAI ns; else 0.
     pub now: u64,
     /// What is not in it.
@@ -234,6 +236,7 @@ pub struct Recent {
     blocks: VecDeque<DataBlock>,
     packets: Option<Gather>,
     waiting: Vec<(FlowId, u64)>,
+    begin: Option<u64>,
     now: u64,
     dropped: Dropped,
 }
@@ -247,6 +250,7 @@ impl Recent {
             blocks: VecDeque::new(),
             packets: digests.then(|| Gather::last_of(limits.packets)),
             waiting: Vec::new(),
+            begin: None,
             now: 0,
             dropped: Dropped::default(),
         }
@@ -254,6 +258,10 @@ impl Recent {
 
     /// Records as they go into the analysis. A card may send PACKET records that nobody here asked for.
     pub fn records(&mut self, records: &[Record]) {
+        if self.begin.is_none() {
+            // The summary's start is that of connections that are over: it would move.
+            self.begin = records.iter().map(Record::time).filter(|time| *time > 0).min();
+        }
         if self.packets.is_none() && records.iter().any(|record| record.kind() == Some(Kind::Packet)) {
             self.packets = Some(Gather::last_of(self.limits.packets));
         }
@@ -304,6 +312,7 @@ impl Recent {
             blocks: self.blocks.iter().copied().collect(),
             packets: self.packets.clone(),
             waiting: self.waiting.clone(),
+            begin: self.begin,
             now: self.now,
             dropped: Dropped {
                 packets: self.packets.as_ref().map_or(0, |packets| packets.dropped),

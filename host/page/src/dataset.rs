@@ -154,14 +154,17 @@ impl Dataset {
             summary,
             path,
             waiting,
+            begin,
             now,
             dropped,
             kept_since,
         } = parts;
         let first = |connection: &Arc<v1::Connection>| connection.span_nanos().0;
-        let start = match &summary.start {
-            Some(start) => start.unix_nanos(),
-            None => {
+        let begin = begin.and_then(|tai| i64::try_from(utc_from_tai(tai)).ok());
+        let start = match (begin, &summary.start) {
+            (Some(begin), _) => begin,
+            (None, Some(start)) => start.unix_nanos(),
+            (None, None) => {
                 let packet = packets.as_ref().and_then(|packets| packets.first());
                 let packet = packet.and_then(|time| i64::try_from(time).ok());
                 connections.iter().map(first).chain(packet).min().unwrap_or(0)

@@ -13,7 +13,8 @@ use weir_api::facts::{FactStore, Limits as FactLimits};
 use weir_messages::Timestamp;
 use weir_messages::v1::{Connection, Finding, Summary, Transaction};
 use weir_page::{Captures, Limits, Live, Recent, Site, router};
-use weir_record::{FlowId, Record};
+use weir_record::time::utc_from_tai;
+use weir_record::{FlowId, Header, Kind, Record};
 
 /// What the daemon hands on.
 #[derive(Default)]
@@ -227,18 +228,28 @@ async fn what_a_daemon_no_longer_keeps_is_not_known() {
     }
 }
 
-/// A server that does not answer shows while it does not, also when nothing else passes.
+/// A server that does not answer shows while it does not, also when nothing else passes. The first connection that is over
+/// began 5 s after the first packet.
 #[tokio::test]
 async fn requests_that_wait_are_in_progress() {
     let mut recent = Recent::new(Limits::live(), false);
     let (start, second) = (1_795_000_000_000_000_000, 1_000_000_000);
+    let header = Header {
+        flags: 0,
+        lane: 0,
+        arg: 0,
+        sequence: 0,
+        flow: FlowId(0),
+        time: start,
+    };
+    recent.records(&[header.start(Kind::Port, false)]);
     recent.set_now(
         start + 30 * second,
         vec![(FlowId(8), start + 20 * second), (FlowId(7), start + 10 * second)],
     );
     let facts = FactStore::new(FactLimits::default());
     facts.set_summary(Summary {
-        start: Some(Timestamp::from_unix_nanos(weir_record::time::utc_from_tai(start) as i64)),
+        start: Some(Timestamp::from_unix_nanos(utc_from_tai(start + 5 * second) as i64)),
         ..Summary::default()
     });
     let page = page_of(facts, recent);

@@ -692,6 +692,8 @@ fn analyze(
     let mut bytes = Vec::new();
     let mut records = Vec::with_capacity(READ);
     let mut renewed = std::time::Instant::now();
+    // When records told the time last.
+    let mut told = renewed;
     let mut pause = RENEW;
     loop {
         // Asked before reading: what was measured before is then in the log.
@@ -719,6 +721,7 @@ fn analyze(
         );
         if let Some(newest) = records.last() {
             now = newest.time();
+            told = std::time::Instant::now();
             batch.time(now);
         }
         if let Some(rows) = &mut batch.inner.rows {
@@ -752,7 +755,13 @@ fn analyze(
             facts.set_timeline(std::mem::take(&mut summary.timeline));
             facts.set_summary(summary);
             batch.inner.open.show(&analyzer, facts);
-            batch.inner.tell_now(now, &analyzer);
+            // Where nothing passes there are no records, and time goes on; not behind the end of a file.
+            let since = if at_end && !last && now > 0 {
+                told.elapsed()
+            } else {
+                Duration::ZERO
+            };
+            batch.inner.tell_now(now + since.as_nanos() as u64, &analyzer);
             renewed = std::time::Instant::now();
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }
