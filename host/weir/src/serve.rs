@@ -610,9 +610,7 @@ impl Batch {
         self.verdicts.drain(..).for_each(|verdict| recent.verdict(&verdict));
         self.blocks.drain(..).for_each(|block| recent.block(&block));
     }
-}
 
-impl Batch {
     /// Tell the page what time it is (TAI ns), and of requests that wait.
     fn tell_now(&self, now: u64, analyzer: &Analyzer) {
         let Some(recent) = &self.recent else { return };
