@@ -286,18 +286,19 @@ impl Live {
         let counts = self.facts.counts();
         let connections = self.facts.connections(0, usize::MAX);
         let transactions = self.facts.transactions(0, usize::MAX);
+        let dropped = Dropped {
+            connections: Missing::until(counts.dropped_connections, counts.connections_dropped_until),
+            transactions: Missing::until(counts.dropped_transactions, counts.transactions_dropped_until),
+            ..recent.dropped
+        };
+        let gone = [dropped.connections.span, dropped.transactions.span];
         Parts {
             connections: connections.into_iter().map(|(_, connection)| connection).collect(),
             transactions: transactions.into_iter().map(|(_, transaction)| transaction).collect(),
             findings: self.facts.findings().1.to_vec(),
             summary: self.facts.summary(),
-            dropped: Dropped {
-                connections: Missing::until(counts.dropped_connections, counts.connections_dropped_until),
-                transactions: Missing::until(counts.dropped_transactions, counts.transactions_dropped_until),
-                ..recent.dropped
-            },
-            kept_since: (counts.dropped_connections > 0 || counts.dropped_transactions > 0)
-                .then_some(counts.connections_dropped_until.max(counts.transactions_dropped_until)),
+            dropped,
+            kept_since: gone.iter().flatten().map(|(_, until)| *until).max(),
             ..recent
         }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use weir_align::Sightings;
 use weir_analysis::{Connection, DataBlock, Ends, Sink, Transaction, Verdict};
 use weir_messages::v1;
-use weir_record::time::utc_from_tai;
 use weir_record::{FlowId, Kind, Record};
 
 use crate::dataset::Dataset;
 use crate::packets::Gather;
+use crate::span::utc;
 
 /// How much is kept. A connection takes about 2.5 kB, a transaction 450 bytes, a verdict 70, a block 80, a packet 50.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,6 @@ impl Missing {
 
     /// One more, from a moment to another, TAI ns.
     pub fn add(&mut self, from: u64, to: u64) {
-        let utc = |tai| i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX);
         let (from, to) = (utc(from), utc(to));
         self.count += 1;
         self.span = Some(self.span.map_or((from, to), |(a, b)| (a.min(from), b.max(to))));

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_analysis::{DataBlock, Verdict};
 use weir_api::filter::Filter;
 use weir_messages::{Timestamp, v1};
-use weir_record::time::utc_from_tai;
 
 use crate::collect::{Dropped, Missing, Parts, Path};
 use crate::error::Refused;
@@ -14,7 +13,7 @@ use crate::groups::Groups;
 use crate::lines::Lines;
 use crate::marks::{VALUES, value};
 use crate::packets::Packets;
-use crate::span::{Span, seconds};
+use crate::span::{Span, seconds, since, utc};
 use crate::waits::Waits;
 
 /// Selections that are kept for the next request: a row takes 4 bytes.
@@ -160,9 +159,8 @@ impl Dataset {
             kept_since,
         } = parts;
         let first = |connection: &Arc<v1::Connection>| connection.span_nanos().0;
-        let begin = begin.and_then(|tai| i64::try_from(utc_from_tai(tai)).ok());
         let start = match (begin, &summary.start) {
-            (Some(begin), _) => begin,
+            (Some(begin), _) => utc(begin),
             (None, Some(start)) => start.unix_nanos(),
             (None, None) => {
                 let packet = packets.as_ref().and_then(|packets| packets.first());
@@ -170,8 +168,8 @@ impl Dataset {
                 connections.iter().map(first).chain(packet).min().unwrap_or(0)
             }
         };
-        let since = |time: i64| u64::try_from(time.saturating_sub(start)).unwrap_or(0);
-        let tai = |time: u64| since(i64::try_from(utc_from_tai(time)).unwrap_or(i64::MAX));
+        let since = |time: i64| since(start, time);
+        let tai = |time: u64| since(utc(time));
         by_time(&mut connections, |connection| since(first(connection)));
         by_time(&mut transactions, |t| since(t.span_nanos().0));
         by_time(&mut verdicts, |verdict| verdict.time);
@@ -284,10 +282,8 @@ impl Dataset {
 
     /// Where some of one kind is not kept, ns since the start.
     pub fn gap(&self, missing: &Missing) -> Option<Span> {
-        let since = |time: i64| u64::try_from(time.saturating_sub(self.start)).unwrap_or(0);
-        missing
-            .span
-            .and_then(|(from, to)| Span::new(since(from), since(to) + 1))
+        let (from, to) = missing.span?;
+        Span::new(since(self.start, from), since(self.start, to) + 1)
     }
 
     /// First to last packet.
@@ -297,13 +293,12 @@ impl Dataset {
 
     /// ns since the start.
     pub fn since(&self, time: &Timestamp) -> u64 {
-        u64::try_from(time.unix_nanos().saturating_sub(self.start)).unwrap_or(0)
+        since(self.start, time.unix_nanos())
     }
 
     /// The same of a TAI time.
     pub fn since_tai(&self, tai: u64) -> u64 {
-        let utc = i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX);
-        u64::try_from(utc.saturating_sub(self.start)).unwrap_or(0)
+        since(self.start, utc(tai))
     }
 
     /// Seconds since the start; before it they are below 0.
@@ -321,6 +316,11 @@ impl Dataset {
         self.packets
             .as_ref()
             .ok_or_else(|| Refused::not_found("no packets are kept of this capture; its hasPackets says so"))
+    }
+
+    /// The packets, if all are kept.
+    pub fn all_packets(&self) -> Option<&Packets> {
+        self.packets.as_ref().filter(|_| self.dropped.packets == 0)
     }
 
     /// Connections that pass a filter, by time.

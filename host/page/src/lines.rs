@@ -3,7 +3,6 @@
 use weir_patterns::{Loss, loss};
 
 use crate::dataset::Dataset;
-use crate::packets::Packets;
 use crate::span::Span;
 
 /// Moments with weights.
@@ -136,8 +135,6 @@ pub struct Lines {
     pub responses: Moments,
     /// Data segments and their payload; none: neither packets nor blocks are kept.
     pub traffic: Option<[(Weighted, Weighted); 2]>,
-    /// It is that of the packets.
-    pub of_packets: bool,
     pub retransmitted: [Moments; 2],
     /// Data segments.
     pub lost: [Weighted; 2],
@@ -190,7 +187,6 @@ impl Lines {
             requests: Moments::new(requests().map(|t| t.begin).collect()),
             responses: Moments::new(ended().map(|(_, end)| end).collect()),
             traffic: traffic(data, &has),
-            of_packets: all_packets(data).is_some(),
             retransmitted: retransmitted.map(Moments::new),
             lost: lost.map(Weighted::new),
             repeats: repeats.map(Moments::new),
@@ -199,16 +195,11 @@ impl Lines {
     }
 }
 
-/// The packets, if all are kept.
-fn all_packets(data: &Dataset) -> Option<&Packets> {
-    data.packets.as_ref().filter(|_| data.dropped.packets == 0)
-}
-
 /// Data segments, from the packets where all are kept, or else from the blocks.
 fn traffic(data: &Dataset, has: &impl Fn(Option<u32>) -> bool) -> Option<[(Weighted, Weighted); 2]> {
     let mut segments = [Vec::new(), Vec::new()];
     let mut bytes = [Vec::new(), Vec::new()];
-    if let Some(packets) = all_packets(data) {
+    if let Some(packets) = data.all_packets() {
         let chosen: Vec<bool> = packets.ids.iter().map(|id| has(data.row(*id))).collect();
         let all = packets.all.iter().filter(|p| p.length > 0);
         for packet in all.filter(|p| chosen[p.flow as usize]) {

@@ -1,5 +1,7 @@
 //! A range of time, and the pixel columns that divide it. Times are ns since the start of the capture.
 
+use weir_record::time::utc_from_tai;
+
 /// Latest moment of a range, s.
 pub const LONGEST: f64 = 1e9;
 
@@ -57,6 +59,16 @@ impl Columns {
         let length = u128::from(self.span.to - self.span.from);
         self.span.from + (column as u128 * length).div_ceil(self.width as u128) as u64
     }
+}
+
+/// UTC ns since 1970 of a TAI time.
+pub fn utc(tai: u64) -> i64 {
+    i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX)
+}
+
+/// From a moment to another, ns; 0 where that is earlier.
+pub fn since(start: i64, time: i64) -> u64 {
+    u64::try_from(time.saturating_sub(start)).unwrap_or(0)
 }
 
 /// ns as seconds.

@@ -43,7 +43,8 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         };
         (0..width).map(is_known).collect::<Vec<bool>>()
     });
-    let traffic: Vec<bool> = blocks.iter().map(|known| *known || lines.of_packets).collect();
+    let of_packets = data.all_packets().is_some();
+    let traffic: Vec<bool> = blocks.iter().map(|known| *known || of_packets).collect();
     let count = |moments: &Moments, known: &[bool]| -> Vec<Option<u32>> {
         let of = |slice: &Option<Span>| slice.map_or(0, |slice| moments.count(slice));
         where_known(slices.iter().map(of), known)

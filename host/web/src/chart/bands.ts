@@ -19,11 +19,16 @@ export function ranges(times: ArrayLike<number>, flags: ArrayLike<number>, end: 
     return found;
 }
 
-export function paintBands(painter: Painter, area: Area, bands: readonly (readonly [number, number])[]): void {
+export function paintBands(
+    painter: Painter,
+    area: Area,
+    bands: readonly (readonly [number, number])[],
+    color = area.colors.band,
+): void {
     for (const [from, to] of bands) {
         const x = Math.max(area.x.to(from), area.left);
         const width = Math.min(area.x.to(to), area.left + area.width) - x;
-        if (width > 0) painter.rect(x, area.top, Math.max(width, 1), area.height, area.colors.band);
+        if (width > 0) painter.rect(x, area.top, Math.max(width, 1), area.height, color);
     }
 }
 

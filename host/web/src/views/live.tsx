@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { columns, of } from "../api/client";
 import type { Capture, Finding } from "../api/types";
 import { ChartFrame, startOf } from "../chart/ChartFrame";
+import { paintBands } from "../chart/bands";
 import { extent } from "../chart/scale";
 import { stairs } from "../chart/SeriesChart";
 import { Link } from "../components/Link";
@@ -217,8 +218,7 @@ function LiveChart(props: { timeline: Timeline; of: (typeof CHARTS)[number] }) {
             y={{ kind: "linear", domain: [0, most > 0 ? most * 1.1 : 1], label: chart.unit, format }}
             legend={chart.lines.map((line) => ({ label: line.label, color: c[line.color], dash: line.dash ?? [] }))}
             paint={(painter, area) => {
-                const settling = Math.max(area.x.to(timeline.to - SETTLING), area.left);
-                painter.rect(settling, area.top, area.left + area.width - settling, area.height, `${c.muted}30`);
+                paintBands(painter, area, [[timeline.to - SETTLING, timeline.to]], `${c.muted}30`);
                 for (const { line, values } of lines) {
                     const { xs, ys } = stairs(timeline, values);
                     const stroke = { color: c[line.color], width: 1.6, dash: line.dash ?? [] };
