@@ -1,5 +1,7 @@
 //! State per flow, addressed by the flow's context index.
 
+use std::cmp::Ordering;
+
 use weir_record::{
     Block, BlockEnd, ClientHow, CloseCause, EPHEMERAL, Event, EventMore, FINE_INTERVAL_NS, FlowId, INTERVAL_NS,
     Interval, Kind, NO_SCALE, Open, OpenMore, PROTOCOL_TCP, Record, Rtt, SINCE_DATA_NS, Setup, tcp_flag, what, width,
@@ -30,6 +32,9 @@ pub(crate) enum FirstEnd {
     Fin(u8),
     Rst(u8),
 }
+
+/// Address and port.
+pub(crate) type Service = ([u8; 16], u16);
 
 /// Totals of one direction.
 #[derive(Clone, Debug, Default)]
@@ -315,6 +320,12 @@ impl Flow {
         }
     }
 
+    /// The server's end.
+    pub fn service(&self) -> Service {
+        let [_, port] = self.route.ports();
+        (self.route().server_addr, port)
+    }
+
     /// Whether nothing but a guess tells which end is the client: the higher of two ports that may both be a client's, or who
     /// sent the first packet seen.
     pub fn is_client_guessed(&self) -> bool {
@@ -454,7 +465,7 @@ impl Flow {
     }
 
     /// The server has not ended its side, and nobody has reset the connection.
-    pub const fn may_answer(&self) -> bool {
+    const fn may_answer(&self) -> bool {
         self.bits & (FIN << 1 | RST | RST << 1) == 0
     }
 
@@ -1023,11 +1034,40 @@ impl Flow {
         Tail::new(transfer, &flown, trip, &self.limit_path(s, given))
     }
 
+    /// First packet of the response in progress, TAI ns.
+    pub fn response_begin(&self) -> Option<u64> {
+        self.turn.as_ref()?.response_begin()
+    }
+
+    /// The server was heard, and nothing that it said was missed.
+    fn hears_server(&self) -> bool {
+        self.directions[1].packets > 0 && self.counts(1).missed == 0
+    }
+
+    /// First packet of a request that has no response yet and may get one, TAI ns.
+    pub fn waits_since(&self) -> Option<u64> {
+        self.turn.as_ref()?.waits_since().filter(|_| self.may_answer())
+    }
+
+    /// The last packet of such a request, where nothing says that it did not arrive or that the response was missed; and its length against
+    /// the last that was answered.
+    pub fn asked(&self) -> Option<(u64, Ordering)> {
+        let turn = self.turn.as_ref()?;
+        let asked = turn.unanswered().filter(|_| self.may_answer() && self.hears_server())?;
+        let came_again = self.extras.trouble().is_some_and(|trouble| {
+            let repeats = trouble.losses[0].repeats(asked, u64::MAX);
+            repeats.needed.or(repeats.doubtful).is_some()
+        });
+        (!came_again).then(|| (asked, turn.against_answered(turn.request_bytes())))
+    }
+
     /// How long an answer to the last request was due, ns, that never came; `told`: the end of the input. `None`: less than `least`, or it
     /// may have come where the capture missed it.
     pub fn unanswered(&self, last: &Finished, cause: Option<CloseCause>, told: u64, least: u64) -> Option<u64> {
-        let due = last.request_bytes > 0 && last.response.is_none() && self.turn.as_ref()?.was_due(last);
-        if !due || self.directions[1].packets == 0 || self.counts(1).missed > 0 {
+        let due = last.request_bytes > 0
+            && last.response.is_none()
+            && self.turn.as_ref()?.against_answered(last.request_bytes).is_eq();
+        if !due || !self.hears_server() {
             return None;
         }
         let asked = last.request_time.saturating_add(last.request);

@@ -28,6 +28,7 @@ mod marked;
 mod message;
 mod numbers;
 mod operations;
+mod overdue;
 mod percentiles;
 pub mod pie;
 mod pieces;
@@ -77,6 +78,7 @@ use message::CloseCounts;
 pub use message::{address, clock, period, seconds, socket_address, timestamp};
 pub use numbers::{connections, count, decimal, lasting, several};
 use operations::Operations;
+use overdue::Answers;
 use queues::{Queues, Wait};
 pub use setup::Outcome;
 use setup::Scaling;
@@ -145,6 +147,10 @@ struct State {
     findings: Findings,
     /// Those of the window, if there is one.
     recent: Option<Sliding<Recent>>,
+    /// In a stream without end.
+    answers: Option<Answers>,
+    /// What the newest record says, or who knows better, TAI ns.
+    now: u64,
     statistics: Statistics,
     /// Unknown, homeless and replaced are counted here.
     health: StreamHealth,
@@ -175,6 +181,7 @@ impl Analyzer {
                 operations: config.operations.map(Operations::new),
                 marked: config.marked.map(Marked::new),
                 recent: config.window.map(|window| Sliding::new(Recent::default(), window)),
+                answers: config.window.map(|_| Answers::default()),
                 totals: Totals::new(Given::new(&config)),
                 ..State::default()
             },
@@ -191,13 +198,14 @@ impl Analyzer {
                 .push(together, |first, more| self.state.record(first, more, sink));
         }
         if let Some(newest) = records.last() {
-            self.slide(newest.time());
+            self.set_now(newest.time());
         }
     }
 
-    /// The window moves on to `now`.
-    fn slide(&mut self, now: u64) {
+    /// It is `now` (TAI ns), whether records come or not.
+    pub fn set_now(&mut self, now: u64) {
         let health = self.health();
+        self.state.now = now;
         let State { totals, recent, .. } = &mut self.state;
         if let Some(recent) = recent {
             recent.time(now, || Recent {
@@ -205,6 +213,11 @@ impl Analyzer {
                 findings: Findings::default(),
             });
         }
+    }
+
+    /// The time of the newest record, or the one that was set, TAI ns; 0: neither.
+    pub const fn now(&self) -> u64 {
+        self.state.now
     }
 
     /// The input is over: close what is open, give the findings, return the summary. The analyzer
@@ -236,27 +249,32 @@ impl Analyzer {
     pub fn open_connection(&self, id: FlowId) -> Option<v1::Connection> {
         let flow = self.state.flows.get(id).filter(|flow| flow.is_tcp())?;
         let counts = [CloseCounts::default(); 2];
-        Some(message::connection(flow, None, counts, self.state.totals.given))
+        let known = message::connection(flow, None, counts, self.state.totals.given);
+        Some(v1::Connection {
+            waiting_since: flow.waits_since().map(timestamp),
+            ..known
+        })
     }
 
     /// Open connections with a request that has no response yet and may get one, and its first packet, TAI ns.
     pub fn waiting(&self) -> impl Iterator<Item = (FlowId, u64)> {
-        let waits = |flow: &Flow| {
-            let since = flow.turn.as_ref()?.waits_since()?;
-            flow.may_answer().then_some((flow.id, since))
-        };
+        let waits = |flow: &Flow| Some((flow.id, flow.waits_since()?));
         self.state.flows.iter().filter_map(waits)
     }
 
-    /// The findings and the summary of what has been seen so far; open connections are not in
-    /// them.
+    /// The findings and the summary of what has been seen so far. Of open connections nothing is in them but the requests that are
+    /// overdue in a stream without end.
     pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {
         let around = self.state.totals.surroundings(self.health());
-        let found = match &self.state.recent {
-            None => self.state.findings.list(&around),
+        let State { recent, answers, .. } = &self.state;
+        let overdue = answers.as_ref().map_or_else(Vec::new, |answers| {
+            answers.overdue(self.state.flows.iter(), self.state.now)
+        });
+        let found = match recent {
+            None => self.state.findings.list(&around, &overdue),
             Some(recent) => {
                 let Recent { before, findings } = recent.get();
-                findings.list(&around.since(before))
+                findings.list(&around.since(before), &overdue)
             }
         };
         for finding in found {
@@ -479,6 +497,12 @@ impl State {
         }
         if self.keep_statistics {
             self.statistics.add(&text, done);
+        }
+        if let Some((answers, took)) = self.answers.as_mut().zip(done.server)
+            && done.kind == TransactionKind::Data
+        {
+            let asked = done.request_time.saturating_add(done.request);
+            answers.answered((ends.server, ends.server_port), took, asked.saturating_add(took));
         }
         sink.transaction(&Transaction {
             id,

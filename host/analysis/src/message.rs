@@ -261,6 +261,7 @@ pub(crate) fn connection(
             .name()
             .to_owned(),
         tunnel_id: route.tunnel_id,
+        waiting_since: None,
         shares: Some(whose.message()),
     }
 }

@@ -160,12 +160,12 @@ impl Slab {
     }
 
     /// All flows, by index.
-    pub fn iter(&self) -> impl Iterator<Item = &Flow> {
+    pub fn iter(&self) -> impl Iterator<Item = &Flow> + Clone {
         self.iter_from(0)
     }
 
     /// Flows by index, from one on.
-    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = &Flow> {
+    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = &Flow> + Clone {
         let indices = index..self.indices().end;
         indices.filter_map(|index| self.at(self.place(index)?))
     }

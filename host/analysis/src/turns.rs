@@ -1,6 +1,8 @@
 //! Transactions from data blocks, without payload (`docs/src/transactions.md`): client blocks,
 //! then server blocks until the client's next.
 
+use std::cmp::Ordering;
+
 use weir_record::{Block, BlockEnd};
 
 use crate::limits::{SoFar, Tail};
@@ -410,12 +412,11 @@ impl Turn {
         self.past.get_or_insert_default().time.add(time);
     }
 
-    /// Whether an answer was due to the last request, which had none: it is as long as the last that was answered, or none was. (Others may be
-    /// a notice, as TLS and HTTP/2 have them.)
-    pub fn was_due(&self, last: &Finished) -> bool {
-        self.past
-            .as_ref()
-            .is_none_or(|past| past.shares.answered == 0 || u64::from(past.asked) == last.request_bytes)
+    /// A request of `bytes` against the last that was answered, or equal where none was. An answer was due to one of equal length: others may
+    /// be a notice, as TLS and HTTP/2 have them.
+    pub fn against_answered(&self, bytes: u64) -> Ordering {
+        let past = self.past.as_ref().filter(|past| past.shares.answered > 0);
+        past.map_or(Ordering::Equal, |past| bytes.cmp(&u64::from(past.asked)))
     }
 
     /// What a new block of a side would follow in the same transfer.
@@ -579,6 +580,16 @@ impl Turn {
     /// Last packet of a request that has no response yet.
     pub fn unanswered(&self) -> Option<u64> {
         self.waits().then_some(self.request.last)
+    }
+
+    /// Payload of the request in progress, as far as it was told.
+    pub fn request_bytes(&self) -> u64 {
+        self.request.blocks.bytes()
+    }
+
+    /// First packet of the response in progress.
+    pub fn response_begin(&self) -> Option<u64> {
+        self.response.as_ref().map(|response| response.side.first)
     }
 
     /// First packet of it.

@@ -47,3 +47,105 @@ fn a_request_waits_until_its_response_begins() {
     c.packet(3.1, S, "AF", answered, asked + 32, 0);
     assert_eq!(waiting(&c), []);
 }
+
+/// A connection that is answered each second, from `at` on, `work` s behind the request; the last request has other bytes and no answer.
+fn asks(port: u16, answers: u32, work: f64, last: u32) -> Conversation {
+    let mut c = Conversation::new(port);
+    c.syn(0.0, C, 100, 0, None);
+    c.syn(0.010, S, 900, 101, None);
+    c.packet(0.020, C, "A", 101, 901, 0);
+    let (mut at, mut asked, mut answered) = (1.0, 101, 901);
+    for _ in 0..answers {
+        c.packet(at, C, "AP", asked, answered, 200);
+        asked += 200;
+        c.packet(at + work, S, "AP", answered, asked, 300);
+        answered += 300;
+        c.packet(at + work + 0.010, C, "A", asked, answered, 0);
+        at += work + 1.0;
+    }
+    c.packet(at, C, "AP", asked, answered, last);
+    c.packet(at + 0.010, S, "A", answered, asked + last, 0);
+    c
+}
+
+/// The finding about requests that wait, in a stream without end, so long after the last of all packets.
+fn overdue(conversations: &[Conversation], after: f64) -> Option<v1::Finding> {
+    let mut packets: Vec<_> = conversations.iter().flat_map(|c| c.packets.clone()).collect();
+    packets.sort_by_key(|packet| packet.time);
+    let mut records = records(&packets, EngineConfig::file());
+    records.retain(|record| record.kind() != Some(Kind::Close));
+    let mut analyzer = Analyzer::new(Config {
+        window: Some(ns(600.0)),
+        ..Config::default()
+    });
+    let mut analysis = v1::Analysis::default();
+    analyzer.push(&records, &mut analysis);
+    analyzer.set_now(packets.last().unwrap().time + ns(after));
+    analyzer.interim(&mut analysis);
+    analysis.findings.into_iter().find(|f| f.kind == "UNANSWERED_REQUESTS")
+}
+
+fn waits(conversations: &[Conversation], after: f64) -> usize {
+    overdue(conversations, after).map_or(0, |finding| finding.connection_ids.len())
+}
+
+#[test]
+fn a_server_that_hangs_is_told_while_it_hangs() {
+    let hangs = [asks(40_000, 30, 0.1, 200), asks(40_001, 30, 0.1, 200)];
+    assert_eq!(waits(&hangs, 9.0), 0);
+    let told = overdue(&hangs, 12.0).unwrap();
+    assert_eq!(told.connection_ids.len(), 2);
+    let value = |name: &str| match told.values[name].value {
+        Some(v1::finding_value::Value::Number(number)) => number,
+        _ => panic!("{name}"),
+    };
+    assert_eq!((value("requests"), value("waiting"), value("open")), (2.0, 2.0, 0.0));
+    assert!((value("longestSeconds") - 12.0).abs() < 0.1 && (value("costSeconds") - 24.0).abs() < 0.1);
+    assert!(
+        told.evidence[0].contains("still without an answer"),
+        "{:?}",
+        told.evidence
+    );
+    assert!(told.title.ends_with("yet"), "{}", told.title);
+
+    // Where answers take long, so does a wait that is unusual.
+    let slow = [asks(40_000, 30, 6.0, 200)];
+    assert_eq!((waits(&slow, 17.0), waits(&slow, 19.0)), (0, 1));
+    // Nothing is known of a service that never answered.
+    assert_eq!(waits(&[asks(40_000, 0, 0.1, 200)], 60.0), 0);
+}
+
+#[test]
+fn a_request_of_another_length_is_overdue_where_nobody_is_answered() {
+    let [longer, shorter] = [240, 31].map(|bytes| [asks(40_000, 30, 0.1, bytes)]);
+    assert_eq!(
+        (waits(&longer, 9.0), waits(&longer, 12.0), waits(&shorter, 600.0)),
+        (0, 1, 0)
+    );
+    let evidence = overdue(&longer, 12.0).unwrap().evidence.join("\n");
+    assert!(
+        evidence.contains("it answers nobody any more, 13.0 s since it did"),
+        "{evidence}"
+    );
+    // Answers of which too few are known.
+    assert_eq!(waits(&[asks(40_000, 19, 0.1, 240)], 12.0), 0);
+    // The same service goes on to answer another connection, or has just begun to.
+    let [longer] = longer;
+    let mut other = asks(40_001, 60, 0.1, 200);
+    let asked = 1.0 + 60.0 * 1.1;
+    assert_eq!(waits(&[longer.clone(), other.clone()], 1.0), 0);
+    other.packet(asked + 20.0, S, "AP", 901 + 60 * 300, 101 + 61 * 200, 300);
+    assert_eq!(waits(&[longer, other], 1.0), 0);
+}
+
+#[test]
+fn a_request_that_came_again_may_not_have_arrived() {
+    let mut lost = asks(40_000, 30, 0.1, 200);
+    let request = lost.packets.len() - 2;
+    let at = 1.0 + 30.0 * 1.1;
+    lost.packets.truncate(request + 1);
+    for again in [0.3, 0.9, 2.1] {
+        lost.packet(at + again, C, "AP", 101 + 30 * 200, 901 + 30 * 300, 200);
+    }
+    assert_eq!(waits(&[lost], 60.0), 0);
+}

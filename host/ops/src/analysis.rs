@@ -31,6 +31,8 @@ pub(crate) struct Counts {
     pub health: StreamHealth,
     /// Records that the log gave up before the analysis read them.
     pub reclaimed: u64,
+    /// Requests of open connections without a response, now.
+    pub waiting: usize,
 }
 
 impl AnalysisCounters {
@@ -60,10 +62,11 @@ impl AnalysisCounters {
         self.lock().reclaimed += records;
     }
 
-    /// Renew what the analysis counts itself.
-    pub fn renew(&self, health: StreamHealth, rate: Option<&RetransmissionRate>) {
+    /// Renew what the analysis counts itself; `waiting`: requests without a response.
+    pub fn renew(&self, health: StreamHealth, rate: Option<&RetransmissionRate>, waiting: usize) {
         let mut counts = self.lock();
         counts.health = health;
+        counts.waiting = waiting;
         if let Some(rate) = rate {
             counts.data_packets = rate.data_packets;
             counts.retransmitted_packets = rate.retransmitted_packets;

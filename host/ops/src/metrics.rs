@@ -520,6 +520,11 @@ fn analysis(page: &mut Page<'_>, counts: &Counts) -> fmt::Result {
         "Retransmissions among weir_data_packets",
         counts.retransmitted_packets,
     )?;
+    page.gauge(
+        "weir_requests_waiting",
+        "Requests of open connections that have no response yet, and may get one",
+        counts.waiting as f64,
+    )?;
     page.histogram(
         "weir_setup_duration",
         "First SYN to the end of the setup",

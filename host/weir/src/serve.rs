@@ -28,9 +28,9 @@ use weir_ops::webhook::{Roots, Webhook, WebhookCounters};
 use weir_page::{Captures, Live, Progress, Recent};
 use weir_patterns::changes::Changes;
 use weir_patterns::{WINDOW, Watched};
-use weir_record::Record;
 use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
+use weir_record::{FlowId, Record};
 
 use crate::card::{self, Told};
 use crate::cli::{PathOptions, ServeArgs};
@@ -612,9 +612,8 @@ impl Batch {
     }
 
     /// Tell the page what time it is (TAI ns), and of requests that wait.
-    fn tell_now(&self, now: u64, analyzer: &Analyzer) {
+    fn tell_now(&self, now: u64, waiting: Vec<(FlowId, u64)>) {
         let Some(recent) = &self.recent else { return };
-        let waiting = analyzer.waiting().collect();
         recent
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -737,29 +736,30 @@ fn analyze(
         batch.inner.tell_page(&records);
         if at_end && last || renewed.elapsed() >= pause {
             let begin = std::time::Instant::now();
+            // Where nothing passes there are no records, and time goes on; not behind the end of a file.
+            if at_end && !last && now > 0 {
+                let now = now + told.elapsed().as_nanos() as u64;
+                batch.time(now);
+                analyzer.set_now(now);
+            }
             let mut summary = analyzer.interim(&mut batch);
             batch.complete();
             batch.summarize(&mut summary);
             let findings = std::mem::take(&mut batch.inner.findings);
-            let changed = changes.renew(now, &findings);
+            let changed = changes.renew(analyzer.now(), &findings);
             changed.iter().for_each(alert);
             if let Some(rows) = &mut batch.inner.rows {
                 changed.iter().for_each(|change| rows.change(change));
             }
             facts.change_findings(changed);
             facts.set_findings(findings);
-            counted.renew(analyzer.health(), summary.retransmission_rate.as_ref());
+            let waiting: Vec<_> = analyzer.waiting().collect();
+            counted.renew(analyzer.health(), summary.retransmission_rate.as_ref(), waiting.len());
             // Of its own: minutes of slices are larger than all the rest.
             facts.set_timeline(std::mem::take(&mut summary.timeline));
             facts.set_summary(summary);
             batch.inner.open.show(&analyzer, facts);
-            // Where nothing passes there are no records, and time goes on; not behind the end of a file.
-            let since = if at_end && !last && now > 0 {
-                told.elapsed()
-            } else {
-                Duration::ZERO
-            };
-            batch.inner.tell_now(now + since.as_nanos() as u64, &analyzer);
+            batch.inner.tell_now(analyzer.now(), waiting);
             renewed = std::time::Instant::now();
             pause = RENEW.max((renewed - begin) * RENEW_SHARE);
         }

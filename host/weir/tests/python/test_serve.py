@@ -282,6 +282,59 @@ while True:
 """
 
 
+HANGS = """
+import socket, sys
+listener = socket.create_server(("10.99.0.2", 5001))
+print("ready", flush=True)
+with listener.accept()[0] as connection:
+    for request in range(4):
+        connection.recv(100)
+        if request == 3:
+            sys.stdin.readline()
+        connection.sendall(bytes(500))
+    sys.stdin.readline()
+"""
+ASKS = """
+import socket
+with socket.create_connection(("10.99.0.2", 5001)) as connection:
+    for request in range(4):
+        connection.sendall(bytes(100))
+        connection.recv(1000)
+    connection.recv(1000)
+"""
+
+
+def test_a_server_that_hangs_is_told_while_it_hangs_and_nothing_passes(tmp_path, space):
+    with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", prefix=within(space, "m")) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+        python = ["python3", "-c"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        server = subprocess.Popen([*within(space, "s"), *python, HANGS], **pipes)
+        client = None
+        try:
+            assert server.stdout.readline() == "ready\n"
+            client = subprocess.Popen([*within(space, "c"), *python, ASKS])
+            daemon.until(lambda: daemon.sample("weir_requests_waiting") == 1)
+            assert "UNANSWERED_REQUESTS" not in daemon.page()
+            asked = [*within(space, "m"), WEIR, "query", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+            asked += ["--filter", "waiting_since:* AND turns = 3", "--format", "json"]
+
+            def waiting():
+                found = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE)
+                return json.loads(found.stdout)["connections"]
+
+            assert len(waiting()) == 1
+            daemon.until(lambda: "UNANSWERED_REQUESTS: 1 connection got no answer to a request yet" in daemon.said)
+            server.stdin.write("\n")
+            server.stdin.flush()
+            daemon.until(lambda: daemon.sample("weir_requests_waiting") == 0)
+            daemon.until(lambda: not waiting())
+        finally:
+            for process in filter(None, (server, client)):
+                process.kill()
+                process.communicate(timeout=PATIENCE)
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A function that makes a file system of so many KiB, and one that fills it."""
