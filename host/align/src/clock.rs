@@ -36,6 +36,11 @@ const MOST_NOISE: f64 = 20_000.0;
 const MANY_STEPS: f64 = 8.0;
 /// Jumps below this are not looked for, ns.
 const SMALLEST_JUMP: f64 = 100_000.0;
+/// Blocks that a wander is told from; the part of the smallest round trip that it is worth; and how often the median step between
+/// neighbours is in it. Of numbers by chance that is less than four times.
+const WANDER_BLOCKS: usize = 16;
+const WANDER_LEAST: f64 = 0.2;
+const WANDER_SMOOTH: f64 = 8.0;
 
 /// A time, s after the base, and a difference, ns above the base.
 type Point = (f64, f64);
@@ -289,6 +294,30 @@ fn round_trip(floors: &[Floors]) -> f64 {
     all.get(all.len() / 10).copied().unwrap_or(f64::INFINITY)
 }
 
+/// The clocks wander against a line: blocks without a queue, as their round trips are near the smallest, lie apart from each other by a
+/// good part of it, and hardly so from their neighbours. What lies apart by chance does so from its neighbours, too.
+fn wander(floors: &[Floors], coarse: f64) -> Option<Wander> {
+    let known = floors.iter().filter_map(|floor| Some((floor.0?, floor.1?)));
+    let round_trip = known.clone().map(|(a, b)| a + b).fold(f64::INFINITY, f64::min);
+    let middles: Vec<f64> = known
+        .filter(|(a, b)| a + b <= round_trip * (1.0 + WANDER_LEAST) + 2.0 * coarse)
+        .map(|(a, b)| (a - b) / 2.0)
+        .collect();
+    let mut steps: Vec<f64> = middles.windows(2).map(|two| (two[1] - two[0]).abs()).collect();
+    steps.sort_by(f64::total_cmp);
+    let (low, high) = middles
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), m| {
+            (low.min(*m), high.max(*m))
+        });
+    let range = high - low;
+    let is_apart = range > WANDER_LEAST * round_trip + 4.0 * coarse;
+    let is_smooth = steps
+        .get(steps.len() / 2)
+        .is_some_and(|step| WANDER_SMOOTH * step <= range);
+    (middles.len() >= WANDER_BLOCKS && is_apart && is_smooth).then_some(Wander { range, round_trip })
+}
+
 /// A step: the floors of both directions move by the same amount, in opposite senses, at once; before and after it, the round trip is
 /// the smallest. Queues fill and drain by and by, and make it longer. So many blocks may be `mixed`, with packets of both sides: two,
 /// where what was on its way is in both.
@@ -447,6 +476,15 @@ fn level(low: f64, top: f64, high: f64, value: f64, f: impl Fn(f64) -> f64) -> (
     (edge(low, top), edge(high, top))
 }
 
+/// What clocks do that do not run evenly, and do not jump, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Wander {
+    /// By how much the offset leaves a line, to both sides together.
+    range: f64,
+    /// The smallest round trip of a block, which no clock is in.
+    round_trip: f64,
+}
+
 /// A stretch of time in which one line holds. Times in s after the base, differences in ns above the base.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
@@ -466,6 +504,7 @@ pub(crate) struct Piece {
     round_trip: f64,
     /// The same within blocks, see [`round_trip`].
     local: f64,
+    wander: Option<Wander>,
 }
 
 impl Piece {
@@ -493,7 +532,9 @@ impl Piece {
         let lowest = peak(low, high, |s| -bounds.floor(s, start));
         let top = bounds.ceiling(highest, start);
         let bottom = bounds.floor(lowest, start);
-        let local = round_trip(&floors(blocks, slope));
+        let floors = floors(blocks, slope);
+        let local = round_trip(&floors);
+        let wander = wander(&floors, coarse);
         let round_trip = (room - 2.0 * coarse).max(0.0);
         // A clock whose drift changes, and stamps that are late at times, leave less room than the round trips within a block: the
         // truth is as far beyond a line that keeps off both clouds by half of the room as packets of one direction may take of these.
@@ -518,6 +559,7 @@ impl Piece {
             is_certain: true,
             round_trip,
             local,
+            wander,
         })
     }
 
@@ -573,6 +615,8 @@ pub(crate) struct Stretch {
     pub round_trip: f64,
     /// The same where packets of both directions are near in time, whatever the clocks do in the long run, s.
     pub local: f64,
+    /// By how much the offset leaves the line, to both sides together, s: delays of one direction are not known; 0: it does not.
+    pub wander: f64,
 }
 
 impl Fit {
@@ -599,6 +643,12 @@ impl Fit {
             before = time.wrapping_add_signed(-self.offset(before)?);
         }
         Some(before)
+    }
+
+    /// The smallest round trip that any line leaves, ns; 0: not known.
+    pub fn least_round_trip(&self) -> u64 {
+        let least = self.pieces.iter().map(|p| p.round_trip).reduce(f64::min);
+        least.unwrap_or(0.0) as u64
     }
 
     /// The offset, where a piece says it: between two of them a clock was set, who knows when.
@@ -635,8 +685,9 @@ impl Fit {
                 width: p.width / 1e9,
                 skew_ppm: p.slope / 1e3,
                 skew_width_ppm: p.slope_width / 1e3,
-                round_trip: p.round_trip / 1e9,
+                round_trip: p.wander.map_or(p.round_trip, |wander| wander.round_trip) / 1e9,
                 local: p.local / 1e9,
+                wander: p.wander.map_or(0.0, |wander| wander.range) / 1e9,
             })
             .collect()
     }
@@ -710,6 +761,36 @@ mod tests {
         backward: 10e6,
         queue: 300e3,
     };
+
+    /// Within what is common for clocks that are set by the network: parts in a million, but by and by.
+    #[test]
+    fn clocks_that_wander_are_told_and_others_are_not() {
+        let wander = |path: Path, packets: u32, swing: f64| {
+            let truth = |t: f64| swing * (t / 1200.0).sin();
+            let fit = run(&mut Random(7), packets, 7200.0, |_| path, truth);
+            let stretches = fit.stretches();
+            let largest = stretches.iter().map(|s| s.wander * 1e9).fold(0.0, f64::max);
+            (
+                largest,
+                stretches.iter().map(|s| s.round_trip * 1e9).fold(f64::MAX, f64::min),
+            )
+        };
+        for swing in [3e6, 5e6] {
+            let (range, round_trip) = wander(EVEN, 10_000, swing);
+            assert!(range > swing && range < 2.5 * swing, "{swing}: {range}");
+            assert!((19.9e6..20.3e6).contains(&round_trip), "{swing}: {round_trip}");
+        }
+        assert_eq!(wander(EVEN, 10_000, 0.0).0, 0.0);
+        let jitter = Path { queue: 8e6, ..EVEN };
+        assert_eq!(wander(jitter, 100_000, 0.0).0, 0.0);
+        // A queue that stands for half of the time, in one direction.
+        let queue = |t: f64| Path {
+            forward: 10e6 + 20e6 * (t / 1200.0).sin().max(0.0),
+            ..EVEN
+        };
+        let fit = run(&mut Random(8), 10_000, 7200.0, queue, |_| 0.0);
+        assert!(fit.stretches().iter().all(|s| s.wander == 0.0));
+    }
 
     #[test]
     fn the_truth_is_within_the_stated_width() {

@@ -158,6 +158,8 @@ pub(crate) struct Ends {
     /// A RST ended it.
     reset: bool,
     fingerprint: u64,
+    /// Who sent the first data.
+    opener: u8,
     turns: u8,
     turn_bytes: u32,
 }
@@ -179,6 +181,7 @@ impl Default for Ends {
             turns_at_once: 0,
             reset: false,
             fingerprint: 0,
+            opener: 0,
             turns: 0,
             turn_bytes: 0,
         }
@@ -202,6 +205,7 @@ impl Ends {
         }
         if p.flags & tcp_flag::RST != 0 {
             self.sent(s, p.time, Some(0));
+            self.halves[s].next.get_or_insert(p.seq);
             self.reset = true;
             return;
         }
@@ -382,6 +386,9 @@ impl Ends {
             self.turns += 1;
             self.turn_bytes = 0;
         }
+        if self.turns == 0 && self.turn_bytes == 0 {
+            self.opener = s as u8;
+        }
         self.turn_bytes = self.turn_bytes.saturating_add(bytes);
     }
 
@@ -411,6 +418,11 @@ impl Ends {
     /// Sizes of the first requests and responses, which no box on the path changes.
     pub fn fingerprint(&self) -> Option<u64> {
         (self.turns >= FINGERPRINT_TURNS).then_some(self.fingerprint)
+    }
+
+    /// The side that sent the first of them.
+    pub const fn opener(&self) -> u8 {
+        self.opener
     }
 }
 

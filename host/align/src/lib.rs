@@ -49,6 +49,9 @@ pub struct Alignment {
     pub pies: Vec<v1::Pie>,
     /// Index of the capture (as given) nearest to the client.
     pub nearest_client: usize,
+    /// Connections that lost SYNs or SYN-ACKs between the first tap of the path and the last, by their ids at the first: those of the legs, and
+    /// what no leg can tell, because a tap between them has not all that passed.
+    pub lost_setups: Vec<v1::LostSetup>,
     /// Packet by packet, if [`Aligner::keep_sightings`] asked for it.
     pub sightings: Sightings,
 }
@@ -378,6 +381,8 @@ impl Aligner {
                 .map_or(0, |first| tap.last.saturating_sub(first.time));
             MARGIN.min(span / 4)
         };
+        // Before anything is in two of them, their clocks may be hours apart: only what has no room leaves.
+        let leaves = |tap: usize| self.order.is_some() || full == Some(tap);
         let horizon = (0..self.taps.len())
             .filter(|&tap| !self.taps[tap].ended)
             .map(|tap| self.progress(tap).saturating_sub(margin(&self.taps[tap])))
@@ -389,7 +394,7 @@ impl Aligner {
                     None => vec![true; window.len()],
                     Some(horizon) => window
                         .iter()
-                        .map(|p| self.reference_time(tap, p.time) < horizon)
+                        .map(|p| leaves(tap) && self.reference_time(tap, p.time) < horizon)
                         .collect(),
                 }
             })
@@ -435,12 +440,15 @@ impl Aligner {
             }
             legs.push(rulings);
         }
-        if self.sightings.is_some()
-            && let [first, _, .., last] = *order
-        {
+        if let [first, _, .., last] = *order {
             let k = self.pair_of(first, last);
             self.measure(k, &matches[k], &ripe[self.pairs[k].a], &ripe[self.pairs[k].b]);
-            let rulings = self.rule(k, [&[], &[]], groups, matches, ripe).rulings;
+            let Judgement { came, rulings, .. } = self.rule(k, [&[], &[]], groups, matches, ripe);
+            self.found[k].came = came;
+            self.note_lost_setups(k, first, &rulings);
+            if self.sightings.is_none() {
+                return;
+            }
             self.sight(k, first, &matches[k], ripe, &rulings);
             self.sight_inside(order, matches, ripe, &legs);
             for (place, &tap) in order.iter().enumerate().take(order.len() - 1).skip(1) {
@@ -540,7 +548,8 @@ impl Aligner {
             }
             found.tally.matched += 1;
             let upstream = if backward { y } else { x };
-            found.tally.copies[usize::from(backward)].arrived += u64::from(upstream.is_copy() && upstream.ip_id != 0);
+            found.tally.copies[usize::from(backward)].arrived +=
+                u64::from(upstream.is_copy() && upstream.is_alone_of_its_kind());
             found.pieces += u64::from(pieces);
             if matches.trust[at_a] < least || !a.believable(at_a) || !b.believable(at_b) {
                 return;
@@ -669,8 +678,11 @@ impl Aligner {
                     .places
                     .entry(places.map(|place| place.flipped(near_a != self.pairs[k].a_first())))
                     .or_default() += 1;
-                let same_ends = (at_a.client, at_a.server) == (at_b.client, at_b.server);
-                found.translated += u64::from(!same_ends && !flow.flipped);
+                let ends_at_b = match flow.flipped {
+                    false => (at_b.client, at_b.server),
+                    true => (at_b.server, at_b.client),
+                };
+                found.translated += u64::from((at_a.client, at_a.server) != ends_at_b);
                 found.rewritten += u64::from(flow.rewritten());
                 for side in 0..2 {
                     let offers = (at_a.offers[side], at_b.offers[side ^ usize::from(flow.flipped)]);
@@ -717,7 +729,13 @@ impl Aligner {
         }
     }
 
-    /// When the first SYN of a connection that some leg lost was sent, by the clock of the tap nearest to the client, ns; the id is of that tap.
+    /// Pair of the outermost taps.
+    fn whole_path(&self) -> Option<usize> {
+        let order = self.order.as_ref()?;
+        Some(self.pair_of(*order.first()?, *order.last()?))
+    }
+
+    /// When the first SYN of a connection that was lost between some taps was sent, by the clock of the tap nearest to the client, ns; the id is of that tap.
     fn first_lost_syn(&self, id: u64) -> Option<u64> {
         let lost = self.found.iter().filter_map(|found| found.lost_setups.get(&id));
         lost.filter_map(|lost| lost.first_syn).min()
@@ -771,6 +789,7 @@ impl Tally {
         self.matched += other.matched;
         for k in 0..2 {
             self.only[k] += other.only[k];
+            self.arrived[k] += other.arrived[k];
             self.lost[k] += other.lost[k];
             self.duplicated[k] += other.duplicated[k];
             self.missed[k] += other.missed[k];

@@ -339,7 +339,9 @@ impl Pair {
         };
         let (once_a, once_b) = (once(a, &open_a), once(b, &open_b));
         let unique = |f: &TapFlow| by_sizes(f).filter(|s| once_a.get(s) == Some(&1) && once_b.get(s) == Some(&1));
-        self.join_by(a, b, &mut open_a, &mut open_b, unique, may_be);
+        // Without a SYN each tap takes one end for the client as the ports have it, which are others at the other tap.
+        let by_opener = |x: &TapFlow, y: &TapFlow| may_be(x, y).map(|_| x.ends.opener() != y.ends.opener());
+        self.join_by(a, b, &mut open_a, &mut open_b, unique, by_opener);
     }
 
     /// Join flows with equal keys, in the order of time, where `fits` says how.

@@ -1,9 +1,12 @@
 //! What was found, as messages.
 
+use std::collections::BTreeMap;
+
 use weir_analysis::pie::article;
-use weir_analysis::{seconds, several, timestamp};
+use weir_analysis::{lasting, seconds, several, timestamp};
 use weir_messages::v1;
 use weir_record::NO_SCALE;
+use weir_record::time::utc_from_tai;
 
 use crate::clock::Stretch;
 use crate::tap::{Map, Tap, most};
@@ -73,12 +76,14 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
     let mut pies = Vec::new();
     // A relay between the taps: no connection goes the whole way, and none has a pie. Nor have taps of which it is not known
     // where they stand.
-    if aligner.shares.total > 0 && legs.iter().all(|leg| leg.round_trip_seconds.is_some()) {
+    let is_ordered = aligner.whole_path().is_some_and(|k| !aligner.fits[k].is_empty());
+    if aligner.shares.total > 0 && is_ordered {
         pies.push(measured(&aligner.shares));
         pies.extend(article(&aligner.traces[0], &aligner.traces[1]));
         pies.push(one_tap(&aligner.shares));
     }
     Ok(Alignment {
+        lost_setups: lost_between_ends(aligner, &legs),
         taps,
         legs,
         pies,
@@ -122,22 +127,28 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
             }
         })
         .collect();
+    let apart = |s: &Stretch| s.offset + leap_seconds(s.start, s.offset);
     let first = turned.first();
     let round_trip = turned.iter().map(|s| s.round_trip).reduce(f64::min);
+    let wander = turned.iter().map(|s| s.wander).fold(0.0, f64::max);
+    // On a line that the clocks left, each delay is as wrong as they are off it.
+    let delay = |which: usize| found.delays[which].message().filter(|_| wander == 0.0);
     v1::Leg {
         from: from.name.clone(),
         to: to.name.clone(),
-        offset_seconds: first.map(|s| s.offset),
+        offset_seconds: first.map(apart),
         offset_width_seconds: first.map(|s| s.width),
         skew_ppm: first.map(|s| s.skew_ppm),
         skew_width_ppm: first.map(|s| s.skew_width_ppm),
         matched: tally.matched,
         only_from: tally.only[near],
         only_to: tally.only[far],
+        arrived_forward: tally.arrived[near],
+        arrived_backward: tally.arrived[far],
         lost_forward: tally.lost[near],
         lost_backward: tally.lost[far],
-        delay_forward: found.delays[near].message(),
-        delay_backward: found.delays[far].message(),
+        delay_forward: delay(near),
+        delay_backward: delay(far),
         duplicated_forward: tally.duplicated[near],
         duplicated_backward: tally.duplicated[far],
         undecided: tally.undecided,
@@ -147,15 +158,51 @@ fn leg(from: &Tap, to: &Tap, found: &Findings, near: usize, stretches: &[Stretch
             .map(|s| v1::ClockPiece {
                 start: Some(timestamp(s.start)),
                 end: Some(timestamp(s.end)),
-                offset_seconds: s.offset,
+                offset_seconds: apart(s),
                 offset_width_seconds: s.width,
                 skew_ppm: s.skew_ppm,
             })
             .collect(),
         round_trip_seconds: round_trip,
         lost_setups: lost_setups(found),
-        placement: placement(from, to, found, near, turned.iter().map(|s| s.local).reduce(f64::min)),
+        placement: placement(
+            from,
+            to,
+            found,
+            near,
+            turned.iter().map(|s| s.local).reduce(f64::min),
+            wander,
+        ),
     }
+}
+
+/// What an offset of TAI lacks to one of UTC, s: clocks that are years apart have leap seconds between them.
+fn leap_seconds(start: u64, offset: f64) -> f64 {
+    let there = start.wrapping_add_signed((offset * 1e9).round() as i64);
+    let leap = |tai: u64| tai.saturating_sub(utc_from_tai(tai));
+    seconds(leap(start)) - seconds(leap(there))
+}
+
+/// What the legs tell together, or the outermost taps by themselves, if that is more.
+fn lost_between_ends(aligner: &Aligner, legs: &[v1::Leg]) -> Vec<v1::LostSetup> {
+    let mut lost: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
+    for leg in legs.iter().flat_map(|leg| &leg.lost_setups) {
+        let [syns, syn_acks] = lost.entry(leg.connection_id).or_default();
+        *syns += leg.syns;
+        *syn_acks += leg.syn_acks;
+    }
+    let whole = aligner.whole_path().map(|k| lost_setups(&aligner.found[k]));
+    for whole in whole.into_iter().flatten() {
+        let [syns, syn_acks] = lost.entry(whole.connection_id).or_default();
+        *syns = whole.syns.max(*syns);
+        *syn_acks = whole.syn_acks.max(*syn_acks);
+    }
+    let message = |(connection_id, [syns, syn_acks]): (u64, [u32; 2])| v1::LostSetup {
+        connection_id,
+        syns,
+        syn_acks,
+    };
+    lost.into_iter().map(message).collect()
 }
 
 /// Connections that lost SYNs or SYN-ACKs, by their ids.
@@ -171,7 +218,7 @@ fn lost_setups(found: &Findings) -> Vec<v1::LostSetup> {
 }
 
 /// What TTL, MAC addresses and delays say about the places of two taps.
-fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Option<f64>) -> Vec<String> {
+fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Option<f64>, wander: f64) -> Vec<String> {
     let mut out = Vec::new();
     let places = most(&found.places).unwrap_or_default();
     let (here, there) = (places[near], places[1 - near]);
@@ -183,13 +230,21 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
     // What stamps in larger steps cannot show is not said.
     let is_seen = seconds(from.coarse() + to.coarse()) < ONE_PLACE;
     if same_ttl && same_macs && known_macs && is_seen && round_trip.is_some_and(|rtt| rtt < ONE_PLACE) {
-        out.push("both taps are on the same segment: equal TTLs and MAC addresses, no delay between them".to_owned());
+        out.push(
+            "both taps are on the same segment: equal TTLs and MAC addresses, hardly a delay between them".to_owned(),
+        );
     } else if round_trip.is_none() {
         let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
         out.push(match has_both {
             false => "packets of one direction only are in both: the clocks cannot be compared".to_owned(),
-            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has, and there is no pie".to_owned(),
+            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, taps that are nearer to each other than the steps of their stamps, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has".to_owned(),
         });
+    }
+    if wander > 0.0 {
+        out.push(format!(
+            "the clocks wander against each other, by {} in all beside an even drift: the delays of each direction are not known; the smallest round trip needs no clock",
+            lasting(wander)
+        ));
     }
     for (name, ttl) in [("forward", forward), ("backward", backward)] {
         let (before, after) = ttl;
@@ -323,6 +378,14 @@ fn one_tap(shares: &Shares) -> v1::Pie {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_that_are_years_apart_are_apart_by_their_stamps() {
+        // 2026 against 1970: 27 leap seconds and the ten before them.
+        let now = 1_790_000_037_000_000_000;
+        assert_eq!(leap_seconds(now, -1_790_000_000.0), 27.0);
+        assert_eq!(leap_seconds(now, 3600.0), 0.0);
+    }
 
     #[test]
     fn no_pie_is_more_than_the_whole() {

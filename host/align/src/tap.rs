@@ -71,7 +71,7 @@ impl Digest {
     }
 
     /// Nothing else can look like it so soon: an ACK without an IP id may be sent twice.
-    const fn is_alone_of_its_kind(&self) -> bool {
+    pub const fn is_alone_of_its_kind(&self) -> bool {
         self.ip_id != 0 || self.len > 0 || self.flags & (tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST) != 0
     }
 
@@ -574,6 +574,12 @@ impl Tap {
     /// A mirror port copies one direction: what it copies of the other, too few to tell, may be its copies.
     pub fn is_mirrored(&self) -> bool {
         self.sides.iter().any(|side| side.latest_copy().is_some())
+    }
+
+    /// Too few to say so, but packets that nobody sends twice came twice.
+    pub fn has_copies(&self) -> bool {
+        let copies: u64 = self.sides.iter().flat_map(|side| side.copies).sum();
+        copies >= MIRROR_LEAST
     }
 
     /// Remove the copies of directions that are mirrored: the wire had each packet once.

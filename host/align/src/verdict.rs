@@ -21,6 +21,8 @@ pub(crate) struct Tally {
     pub matched: u64,
     /// Packets that only `a` has, and only `b`.
     pub only: [u64; 2],
+    /// Those that came through and those that did not, in packets as the wire had them.
+    pub arrived: [u64; 2],
     pub lost: [u64; 2],
     pub duplicated: [u64; 2],
     /// Missed by the capture of `a`, and of `b`.
@@ -362,6 +364,10 @@ impl Court<'_> {
     ) {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(up).window;
+        let due = d.packets[up].iter().filter(|&&at| self.waits(up, at));
+        let arrived = due.filter(|&&at| matches!(self.fate(up, at), Fate::Matched | Fate::Pieces));
+        let arrived = arrived.map(|&at| d.segments_of(down, &window[at as usize]));
+        let arrived: u64 = arrived.sum();
         let alone: Vec<u32> = d.packets[up]
             .iter()
             .copied()
@@ -371,6 +377,8 @@ impl Court<'_> {
             .iter()
             .filter(|hole| self.is_of(d, up, hole.at) && self.waits(up, hole.at))
             .collect();
+        let lacking = |hole: &&Hole| d.segments(down, hole.to.wrapping_sub(hole.from), &window[hole.at as usize]);
+        out.tally.arrived[up] += arrived.saturating_sub(holes.iter().map(lacking).sum());
         if alone.is_empty() && holes.is_empty() {
             return;
         }
@@ -415,7 +423,7 @@ impl Court<'_> {
         }
         for hole in holes {
             let large = &window[hole.at as usize];
-            let segments = d.segments(down, hole.to.wrapping_sub(hole.from), large);
+            let segments = lacking(&hole);
             let there = self.other_clock(up, large.time);
             let range = (evidence.distance(up, hole.from), evidence.distance(up, hole.to));
             if !tells[up] {
@@ -434,20 +442,36 @@ impl Court<'_> {
     fn is_too_much(&self, d: &Direction<'_>, at: u32) -> bool {
         let window = &self.tap(d.up).window;
         let p = &window[at as usize];
-        let may_be_made = p.ip_id != 0 || self.tap(d.up).is_mirrored();
-        if !may_be_made || p.is_copy() {
-            return may_be_made;
+        let latest = LATE[LATE.len() - 1];
+        let place = d.packets[d.up].partition_point(|&k| k < at);
+        let other = if p.is_copy() {
+            let before = d.packets[d.up][..place].iter().rev().map(|&k| &window[k as usize]);
+            let mut near = before.take_while(|q| q.time.saturating_add(latest) >= p.time);
+            near.find(|q| q.is_copy_of(p))
+        } else {
+            let behind = d.packets[d.up][place..]
+                .iter()
+                .skip(1)
+                .map(|&k| (k, &window[k as usize]));
+            let mut near = behind.take_while(|(_, q)| q.time <= p.time.saturating_add(latest));
+            let arrived = |k: u32| !matches!(self.fate(d.up, k), Fate::Alone | Fate::Copy);
+            near.find(|(k, q)| q.is_copy() && q.is_copy_of(p) && arrived(*k))
+                .map(|(_, q)| q)
+        };
+        other.is_some_and(|q| {
+            let is_of_capture =
+                self.tap(d.up).is_mirrored() || !p.is_alone_of_its_kind() && self.tap(d.up).has_copies();
+            p.ip_id != 0 || is_of_capture || self.is_too_soon(p, p.time.abs_diff(q.time))
+        })
+    }
+
+    /// Nobody sends this packet again, with all as it was, so soon, ns: a SYN is repeated by a timer, data no sooner than its receiver can have
+    /// asked for it. ACKs and RSTs may be alike.
+    fn is_too_soon(&self, p: &Digest, after: u64) -> bool {
+        if p.flags & tcp_flag::SYN != 0 {
+            return true;
         }
-        let latest = p.time.saturating_add(LATE[LATE.len() - 1]);
-        let behind = d.packets[d.up].partition_point(|&k| k <= at);
-        d.packets[d.up][behind..]
-            .iter()
-            .map(|&k| (k, &window[k as usize]))
-            .take_while(|(_, q)| q.time <= latest)
-            .any(|(k, q)| {
-                let arrived = !matches!(self.fate(d.up, k), Fate::Alone | Fate::Copy);
-                q.is_copy() && q.is_copy_of(p) && arrived
-            })
+        p.end() != p.seq && after < self.fit.least_round_trip()
     }
 
     /// The downstream capture began later. Two captures that begin together differ by what was lost at their very

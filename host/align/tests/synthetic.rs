@@ -1302,3 +1302,140 @@ fn of_three_captures_the_one_of_another_path_is_named() {
         assert_eq!(error.apart.as_deref(), Some(["A", "B", "C"][at]), "{error}");
     }
 }
+
+/// No id tells a copy from a repeat, but nobody repeats so soon.
+#[test]
+fn copies_that_no_sender_can_have_made_are_no_losses() {
+    let path = Path {
+        copies: 0.0,
+        ip_ids: false,
+        ..PATH
+    };
+    let world = World::new(39, path);
+    let (mut near, mut made) = (Vec::new(), 0);
+    for (at, meta) in world.capture(0, plain, all).into_iter().enumerate() {
+        let is_data = meta.payload > 0 || meta.flags & tcp_flag::SYN != 0;
+        near.push(meta);
+        if is_data && at % 9 == 0 {
+            made += 1;
+            near.push(Meta {
+                time: meta.time + 4_000,
+                ..meta
+            });
+        }
+    }
+    near.sort_by_key(|meta| meta.time);
+    let far = support::records_of(&world.capture(2, plain, all));
+    let answer = support::align(&[support::records_of(&near), far]).unwrap();
+    let [leg] = &answer.legs[..] else { panic!() };
+    let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+    // Of a packet that was lost with its copy, one is.
+    assert!(
+        made > 50 && leg.lost_forward <= truth[0] + made / 20,
+        "{made} {truth:?} {leg:?}"
+    );
+    assert_eq!(leg.lost_backward, truth[1]);
+    let sent = world
+        .seen
+        .iter()
+        .filter(|seen| seen.tap == 0 && seen.from_client)
+        .count() as u64;
+    assert!(leg.arrived_forward + truth[0] == sent, "{sent} {leg:?}");
+}
+
+/// What the legs cannot tell, the outermost captures do.
+#[test]
+fn a_tap_between_that_has_one_connection_takes_nothing_from_the_others() {
+    let world = World::new(40, PATH);
+    let [near, middle, far] = [0, 1, 2].map(|tap| world.capture(tap, plain, all));
+    let first = near[0].key;
+    let middle: Vec<Meta> = middle.into_iter().filter(|meta| meta.key == first).collect();
+    let one_way: Vec<Meta> = middle.iter().filter(|meta| meta.payload == 0).copied().collect();
+    let of = |packets: &[Meta]| support::records_of(packets);
+    let two = support::align(&[of(&near), of(&far)]).unwrap();
+    assert!(two.lost_setups.iter().any(|lost| lost.syns > 0));
+    for middle in [middle, one_way] {
+        let three = support::align(&[of(&near), of(&middle), of(&far)]).unwrap();
+        assert_eq!(three.legs.len(), 2);
+        assert_eq!((measured(&three), left_out(&three)), (measured(&two), left_out(&two)));
+        assert_eq!(three.lost_setups, two.lost_setups);
+    }
+}
+
+/// Without SYNs the ports tell who the client is, and behind a translation they tell something else.
+#[test]
+fn translated_ports_may_turn_the_roles_of_the_ends() {
+    let world = World::new(41, PATH);
+    let no_syns = |_: usize, seen: &Seen| seen.meta.flags & tcp_flag::SYN == 0;
+    let near = world.capture(0, plain, no_syns);
+    let mut far = world.capture(2, plain, no_syns);
+    for meta in &mut far {
+        let client = meta.key.low.port.max(meta.key.high.port);
+        let from_client = meta.from_low == (meta.key.low.port == client);
+        let (server, translated) = (end([10, 0, 0, 2], 443), end([192, 0, 2, 1], client % 400 + 1));
+        let ends = if from_client {
+            [translated, server]
+        } else {
+            [server, translated]
+        };
+        (meta.key, meta.from_low) = Key::new(ends[0], ends[1], 6);
+    }
+    let answer = support::align(&[near, far].map(|packets| support::records_of(&packets))).unwrap();
+    let [leg] = &answer.legs[..] else { panic!() };
+    let truth = [world.lost[0][0] + world.lost[1][0], world.lost[0][1] + world.lost[1][1]];
+    assert!(leg.placement.iter().any(|line| line.contains("translated")), "{leg:?}");
+    assert!(
+        leg.matched > 500 && leg.lost_forward <= truth[0] && leg.lost_backward <= truth[1],
+        "{truth:?} {leg:?}"
+    );
+    let missed: u64 = answer.taps.iter().map(|tap| tap.missed_by_capture).sum();
+    assert_eq!(missed, 0, "{leg:?}");
+}
+
+#[test]
+fn a_refused_connection_has_packets_of_both_sides() {
+    let (client, server) = (end([10, 0, 0, 1], 40_000), end([10, 0, 0, 2], 80));
+    let packet = |time: u64, from_client: bool, flags: u8| {
+        let (from, to) = if from_client {
+            (client, server)
+        } else {
+            (server, client)
+        };
+        let (key, from_low) = Key::new(from, to, 6);
+        Meta {
+            time: T0 + time,
+            key,
+            from_low,
+            flags,
+            seq: if from_client { 100 } else { 0 },
+            ack: if from_client { 0 } else { 101 },
+            ttl: 64,
+            ip_id: 7,
+            ..Meta::default()
+        }
+    };
+    let capture = |[asked, refused]: [u64; 2]| {
+        support::records_of(&[
+            packet(asked, true, tcp_flag::SYN),
+            packet(refused, false, tcp_flag::RST | tcp_flag::ACK),
+        ])
+    };
+    let answer = support::align(&[capture([0, 10 * MS]), capture([4 * MS, 5 * MS])]).unwrap();
+    assert_eq!(left_out(&answer), 0, "{:?}", answer.legs[0].placement);
+    assert_eq!(measured(&answer).unwrap().total_seconds, 0.01);
+}
+
+/// A capture whose clock is an hour behind, and which began when the other had seen more than a window has room for.
+#[test]
+fn what_may_still_match_stays_until_the_clocks_are_known() {
+    let [before, both] = [42, 43].map(|seed| World::new(seed, PATH));
+    let minute = |time: u64| time + 60_000 * MS;
+    let mut near = before.capture(0, plain, all);
+    let window = near.len() / 2;
+    near.extend(both.capture(0, minute, all));
+    let far = both.capture(2, |time| minute(time) - 3_600_000 * MS, |at, _| at < window / 4);
+    let answer = support::align_within(&[near, far].map(|packets| support::records_of(&packets)), window).unwrap();
+    let [leg] = &answer.legs[..] else { panic!() };
+    assert!((leg.offset_seconds.unwrap() + 3600.0).abs() < 2e-3, "{leg:?}");
+    assert!(leg.matched > 100 && leg.only_to == 0, "{leg:?}");
+}

@@ -158,6 +158,11 @@ impl Collector {
         records.iter().for_each(|record| self.packets.record(record));
     }
 
+    /// Connections so far, for what others know of them.
+    pub fn connections_mut(&mut self) -> impl Iterator<Item = &mut v1::Connection> {
+        self.parts.connections.iter_mut().map(Arc::make_mut)
+    }
+
     /// All of it.
     pub fn finish(self, summary: v1::Summary, path: Path) -> Dataset {
         let Self { mut parts, packets, .. } = self;

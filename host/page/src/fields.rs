@@ -182,9 +182,10 @@ mod tests {
         const ENDS: [&str; 4] = ["client_address", "client_port", "server_address", "server_port"];
         let (stored, here) = apart::<v1::Connection>(tables::Table::Connections);
         assert_eq!(stored, ["tap", "outer_vlan", "inner_vlan"]);
-        // The kilometres are the round trip in other words.
+        // The kilometres are the round trip in other words; what is stored is over, and waits for nothing.
         let sides = ["client_to_server", "server_to_client"].map(|side| format!("{side}_ceiling_light_kilometres"));
-        assert_eq!(here, [&sides[..], &["vlans".to_owned()]].concat());
+        let others = ["vlans", "waiting_since"].map(str::to_owned);
+        assert_eq!(here, [&sides[..], &others].concat());
         let (stored, here) = apart::<v1::Transaction>(tables::Table::Transactions);
         assert_eq!(stored, [&["tap"][..], &ENDS].concat());
         assert_eq!(here, [""; 0]);

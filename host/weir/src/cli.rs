@@ -110,7 +110,7 @@ pub enum ReportFormat {
 pub struct AnalyzeArgs {
     /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon. Several files: captures of one path,
     /// matched packet by packet: clocks, delays and losses of each leg between them, whose time it was
-    #[arg(value_name = "FILE", required = true, num_args = 1..=weir_align::MAX_TAPS)]
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub inputs: Vec<String>,
     /// Output format
     #[arg(short, long, value_enum, default_value = "text")]
@@ -153,7 +153,7 @@ pub struct AnalyzeArgs {
 pub struct ReportArgs {
     /// Capture file, '-' for standard input, or http://HOST:PORT of a daemon. Several files: captures of one path; the
     /// report is about the one nearest to the client, and about what lies between them
-    #[arg(value_name = "FILE", required = true, num_args = 1..=weir_align::MAX_TAPS)]
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub inputs: Vec<String>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
@@ -436,7 +436,7 @@ impl StatisticsOptions {
 pub struct ViewArgs {
     /// Capture file. Several: captures of one path, as weir analyze takes them; the page is about the one nearest to the
     /// client. None: drag captures onto the page
-    #[arg(value_name = "FILE", num_args = 0..=weir_align::MAX_TAPS)]
+    #[arg(value_name = "FILE", num_args = 0..)]
     pub inputs: Vec<String>,
     /// Address to serve the page on; port 0: any that is free
     #[arg(long, default_value = "127.0.0.1:8970", value_name = "ADDR:PORT")]

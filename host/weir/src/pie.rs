@@ -80,7 +80,17 @@ fn of_two(paths: [&PathBuf; 2]) -> Result<(Vec<Pie>, ExitCode), Failure> {
                     "weir: {server} is nearer to the client than {client}; exchange them"
                 ));
             }
-            pies.extend(alignment.pies.into_iter().filter(|pie| pie.method != "ARTICLE"));
+            let told = alignment.pies.into_iter().filter(|pie| pie.method != "ARTICLE");
+            let before = pies.len();
+            pies.extend(told);
+            if pies.len() == before {
+                let placement = alignment.legs.iter().flat_map(|leg| &leg.placement);
+                let reasons: Vec<&str> = placement.map(String::as_str).collect();
+                say::line(format_args!(
+                    "weir: what was measured makes no pie, and the article's arithmetic means nothing here: {}",
+                    reasons.join("; ")
+                ));
+            }
         }
         Err(error) => say::line(format_args!(
             "weir: {error}. Without that, there is the article's arithmetic only"

@@ -92,7 +92,7 @@ fn read(args: &ReportArgs) -> Result<Read<'_>, Failure> {
         };
         let mut read = taps::read(options, Collector::default, |_, _| {})?;
         for connection in read.answer.inner.examples_mut() {
-            taps::explain(connection, &read.alignment.legs);
+            taps::explain(connection, &read.alignment.legs, &read.alignment.lost_setups);
         }
         return Ok(Read {
             input: &args.inputs[read.alignment.nearest_client],

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use weir_align::{Aligner, Alignment, NothingInCommon};
+use weir_align::{Aligner, Alignment, MAX_TAPS, NothingInCommon};
 use weir_analysis::{Analyzer, Sink, several};
 use weir_capture::CaptureError;
-use weir_messages::v1::{Analysis, Connection, Leg, Summary};
+use weir_messages::v1::{Analysis, Connection, Leg, LostSetup, Summary};
 use weir_patterns::Watched;
 use weir_record::{FlowId, Record};
 
@@ -59,6 +59,7 @@ pub fn whole(answer: Watched<Whole>, summary: Summary, alignment: Alignment) -> 
         summary: Some(summary),
         taps: alignment.taps,
         legs: alignment.legs,
+        lost_setups: alignment.lost_setups,
         pie: alignment.pies,
         ..Analysis::default()
     };
@@ -103,14 +104,13 @@ impl<'a> From<&'a AnalyzeArgs> for Options<'a> {
     }
 }
 
-/// What the legs tell of the setup of a connection of the tap nearest to the client, where that tap alone cannot.
-pub fn explain(connection: &mut Connection, legs: &[Leg]) {
+/// What the legs tell of the setup of a connection of the tap nearest to the client, where that tap alone cannot; `whole`: what was lost
+/// between the outermost taps.
+pub fn explain(connection: &mut Connection, legs: &[Leg], whole: &[LostSetup]) {
     let Some(setup) = &mut connection.setup else { return };
-    let of_it = |leg: &Leg| {
-        let at = leg
-            .lost_setups
-            .binary_search_by_key(&connection.id, |lost| lost.connection_id);
-        at.ok().map(|at| leg.lost_setups[at])
+    let of_it = |lost: &[LostSetup]| {
+        let at = lost.binary_search_by_key(&connection.id, |lost| lost.connection_id);
+        at.ok().map(|at| lost[at])
     };
     // Each leg begins where the one before it ends.
     let first = legs.first().map(|leg| &leg.from);
@@ -120,13 +120,24 @@ pub fn explain(connection: &mut Connection, legs: &[Leg]) {
         .cloned()
         .collect();
     let names = weir_report::file_names(&files);
-    let (mut told, mut all) = (Vec::new(), 0);
-    for (ends, lost) in names
+    let on_legs: Vec<_> = names
         .windows(2)
         .zip(legs)
-        .filter_map(|(ends, leg)| Some((ends, of_it(leg)?)))
-    {
-        let (near, far) = (ends[0], ends[1]);
+        .filter_map(|(ends, leg)| Some(([ends[0], ends[1]], of_it(&leg.lost_setups)?)))
+        .collect();
+    // A tap between the others may not have all that passed.
+    let elsewhere = of_it(whole).map(|lost| LostSetup {
+        syns: on_legs
+            .iter()
+            .fold(lost.syns, |rest, (_, leg)| rest.saturating_sub(leg.syns)),
+        syn_acks: on_legs
+            .iter()
+            .fold(lost.syn_acks, |rest, (_, leg)| rest.saturating_sub(leg.syn_acks)),
+        ..lost
+    });
+    let ends = names.first().zip(names.last()).map(|(near, far)| [*near, *far]);
+    let (mut told, mut all) = (Vec::new(), 0);
+    for ([near, far], lost) in on_legs.into_iter().chain(ends.zip(elsewhere)) {
         for (count, one, many, [from, to]) in [
             (lost.syns, "SYN", "SYNs", [near, far]),
             (lost.syn_acks, "SYN-ACK", "SYN-ACKs", [far, near]),
@@ -185,8 +196,7 @@ pub fn read<S: Sink>(
     })?;
     let alignment = alignment.map_err(Failure::new)?;
     let (mut analyzer, mut answer) = answers.swap_remove(alignment.nearest_client);
-    let lost = alignment.legs.iter().flat_map(|leg| &leg.lost_setups);
-    answer.lost_between(lost.map(|lost| (FlowId(lost.connection_id), [lost.syns, lost.syn_acks])));
+    answer.lost_between(lost_between(&alignment));
     let summary = answer.finish(&mut analyzer);
     Ok(Read {
         alignment,
@@ -194,6 +204,12 @@ pub fn read<S: Sink>(
         summary,
         outcomes,
     })
+}
+
+/// Connections with the SYNs and SYN-ACKs that they lost, by their ids at the tap nearest to the client.
+pub fn lost_between(alignment: &Alignment) -> impl Iterator<Item = (FlowId, [u32; 2])> + Clone {
+    let lost = alignment.lost_setups.iter();
+    lost.map(|lost| (FlowId(lost.connection_id), [lost.syns, lost.syn_acks]))
 }
 
 /// Read captures side by side into an aligner of theirs; their records go to `take` with the number of the capture, too. Also
@@ -204,6 +220,12 @@ pub fn align(
     reading: &source::Options,
     mut take: impl FnMut(usize, &[Record]),
 ) -> Result<(Result<Alignment, NothingInCommon>, Vec<source::Outcome>), Failure> {
+    if inputs.len() > MAX_TAPS {
+        return Err(Failure::new(format_args!(
+            "{} captures: at most {MAX_TAPS} taps of a path are compared at once",
+            inputs.len()
+        )));
+    }
     for input in inputs {
         if input == "-" || source::is_url(input) {
             return Err(Failure::new(format_args!(
@@ -267,7 +289,7 @@ fn read_file(
 
 #[cfg(test)]
 mod tests {
-    use weir_messages::v1::{LostSetup, Setup};
+    use weir_messages::v1::Setup;
 
     use super::*;
 
@@ -283,26 +305,47 @@ mod tests {
             }],
             ..Leg::default()
         };
-        let explained = |legs: &[Leg]| {
+        let explained = |legs: &[Leg], whole: &[LostSetup]| {
             let mut connection = Connection {
                 id: 1,
                 setup: Some(Setup::default()),
                 ..Connection::default()
             };
-            explain(&mut connection, legs);
+            explain(&mut connection, legs, whole);
             connection.setup.unwrap_or_default().explanation
         };
         assert_eq!(
-            explained(&[
-                leg("/a/near.pcap", "b/mid.pcap", 2, 0),
-                leg("b/mid.pcap", "/c/far.pcap", 0, 1)
-            ]),
+            explained(
+                &[
+                    leg("/a/near.pcap", "b/mid.pcap", 2, 0),
+                    leg("b/mid.pcap", "/c/far.pcap", 0, 1)
+                ],
+                &[]
+            ),
             "The captures together show lost: 2 SYNs between near.pcap and mid.pcap, 1 SYN-ACK between far.pcap and mid.pcap."
         );
         // Folders tell what names do not.
         assert_eq!(
-            explained(&[leg("a/tap.pcap", "b/tap.pcap", 1, 0)]),
+            explained(&[leg("a/tap.pcap", "b/tap.pcap", 1, 0)], &[]),
             "The captures together show lost: 1 SYN between a/tap.pcap and b/tap.pcap."
+        );
+        // What no leg can tell.
+        let whole = LostSetup {
+            connection_id: 1,
+            syns: 3,
+            syn_acks: 1,
+        };
+        let legs = [
+            leg("near", "mid", 1, 0),
+            Leg {
+                from: "mid".into(),
+                to: "far".into(),
+                ..Leg::default()
+            },
+        ];
+        assert_eq!(
+            explained(&legs, &[whole]),
+            "The captures together show lost: 1 SYN between near and mid, 2 SYNs between near and far, 1 SYN-ACK between far and near."
         );
     }
 }

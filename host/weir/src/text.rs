@@ -1000,31 +1000,35 @@ fn print_leg(number: usize, leg: &Leg, out: &mut dyn Write) -> io::Result<()> {
     let note = format!("{} to {}", file_name(&leg.from), file_name(&leg.to));
     heading(out, &format!("Leg {number}"), &note)?;
     let directions = [
-        ("→", &leg.delay_forward, leg.lost_forward, leg.duplicated_forward),
-        ("←", &leg.delay_backward, leg.lost_backward, leg.duplicated_backward),
+        (
+            "→",
+            &leg.delay_forward,
+            [leg.arrived_forward, leg.lost_forward],
+            leg.duplicated_forward,
+        ),
+        (
+            "←",
+            &leg.delay_backward,
+            [leg.arrived_backward, leg.lost_backward],
+            leg.duplicated_backward,
+        ),
     ];
-    for (arrow, delay, lost, duplicated) in directions {
+    for (arrow, delay, [arrived, lost], duplicated) in directions {
         write!(out, "  {arrow} ")?;
         match delay {
-            Some(d) => {
-                write!(
-                    out,
-                    "delay {} min, {} median, {} p95, {} max",
-                    seconds(d.min_seconds),
-                    seconds(d.median_seconds),
-                    seconds(d.p95_seconds),
-                    seconds(d.max_seconds)
-                )?;
-                let share = 100.0 * lost as f64 / (d.samples + lost).max(1) as f64;
-                write!(
-                    out,
-                    "; lost {} of {} ({share:.2} %)",
-                    count(lost),
-                    count(d.samples + lost)
-                )?;
-            }
-            None => write!(out, "no delay to tell; lost {}", count(lost))?,
+            Some(d) => write!(
+                out,
+                "delay {} min, {} median, {} p95, {} max",
+                seconds(d.min_seconds),
+                seconds(d.median_seconds),
+                seconds(d.p95_seconds),
+                seconds(d.max_seconds)
+            )?,
+            None => write!(out, "no delay to tell")?,
         }
+        let sent = arrived + lost;
+        let share = 100.0 * lost as f64 / sent.max(1) as f64;
+        write!(out, "; lost {} of {} ({share:.2} %)", count(lost), count(sent))?;
         if duplicated > 0 {
             write!(out, "; {} came twice", count(duplicated))?;
         }

@@ -87,7 +87,7 @@ impl Whole {
         if let Connections::Kept(connections, _) = self.connections {
             // What was encoded here can be decoded.
             let connections = connections.messages().filter_map(Result::ok).map(|mut connection| {
-                taps::explain(&mut connection, &last.legs);
+                taps::explain(&mut connection, &last.legs, &last.lost_setups);
                 connection
             });
             parts.list(connections, |part, connection| part.connections.push(connection));
@@ -111,7 +111,7 @@ impl Whole {
                 for connection in connections.messages() {
                     out.write(|out| {
                         let mut connection = connection?;
-                        taps::explain(&mut connection, &last.legs);
+                        taps::explain(&mut connection, &last.legs, &last.lost_setups);
                         out.connection(&connection)
                     });
                 }

@@ -45,6 +45,8 @@ export interface Leg {
     readonly onlyTo?: Int64;
     readonly lostForward?: Int64;
     readonly lostBackward?: Int64;
+    readonly arrivedForward?: Int64;
+    readonly arrivedBackward?: Int64;
     readonly delayForward?: Delay;
     readonly delayBackward?: Delay;
     readonly duplicatedForward?: Int64;
@@ -70,18 +72,18 @@ export function tapName(taps: readonly Tap[]): (file: string) => string {
 }
 
 /** One direction of a leg, in words. */
-export function legWords(delay: Delay | undefined, lost: Int64 | undefined, of: Int64 | undefined): string {
+export function legWords(delay: Delay | undefined, lost: Int64 | undefined, arrived: Int64 | undefined): string {
     const time =
         delay === undefined
             ? "delay not known"
             : `${duration(delay.medianSeconds)} (${duration(delay.minSeconds)} to ${duration(delay.p95Seconds)})`;
-    return `${time}, lost ${count(lost ?? "0")} of ${count(Number(of ?? 0) + Number(lost ?? 0))}`;
+    return `${time}, lost ${count(lost ?? "0")} of ${count(Number(arrived ?? 0) + Number(lost ?? 0))}`;
 }
 
 /** Both directions of a leg, in words. */
 const wordsAbove = (leg: Leg): [string, string] => [
-    `→ ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}`,
-    `← ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`,
+    `→ ${legWords(leg.delayForward, leg.lostForward, leg.arrivedForward)}`,
+    `← ${legWords(leg.delayBackward, leg.lostBackward, leg.arrivedBackward)}`,
 ];
 
 /** Width in which the words above the legs do not meet, px. */
@@ -121,19 +123,13 @@ export function drawPath(p: Painter, taps: readonly Tap[], legs: readonly Leg[],
                 y: y - 30,
                 from: a,
                 to: b,
-                delay: leg.delayForward,
-                lost: leg.lostForward,
                 color: c.blue,
-                of: leg.delayForward?.samples,
             },
             {
                 y: y - 12,
                 from: b,
                 to: a,
-                delay: leg.delayBackward,
-                lost: leg.lostBackward,
                 color: c.green,
-                of: leg.delayBackward?.samples,
             },
         ];
         for (const one of lines) {

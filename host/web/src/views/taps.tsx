@@ -45,7 +45,7 @@ function Path(props: Taps) {
     const ends = (leg: Leg) => `${nameOf(leg.from)} → ${nameOf(leg.to)}`;
     const words = legs.map(
         (leg) =>
-            `${nameOf(leg.from)} to ${nameOf(leg.to)}: forward ${legWords(leg.delayForward, leg.lostForward, leg.delayForward?.samples)}; backward ${legWords(leg.delayBackward, leg.lostBackward, leg.delayBackward?.samples)}`,
+            `${nameOf(leg.from)} to ${nameOf(leg.to)}: forward ${legWords(leg.delayForward, leg.lostForward, leg.arrivedForward)}; backward ${legWords(leg.delayBackward, leg.lostBackward, leg.arrivedBackward)}`,
     );
     return (
         <>
