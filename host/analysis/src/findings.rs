@@ -11,7 +11,6 @@ use crate::group::{Group, finding};
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, period, seconds};
 use crate::numbers::{connections, count, decimal, duration, lasting, several};
-use crate::overdue::Overdue;
 use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
@@ -644,7 +643,7 @@ impl Findings {
     }
 
     /// The findings, in a fixed order.
-    pub fn list(&self, around: &Surroundings, overdue: &[Overdue<'_>]) -> Vec<v1::Finding> {
+    pub fn list(&self, around: &Surroundings) -> Vec<v1::Finding> {
         let mut out = Vec::new();
         out.extend(self.failed_connections());
         out.extend(self.retransmission_rate());
@@ -657,7 +656,7 @@ impl Findings {
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
-        out.extend(self.unanswered.finding(overdue));
+        out.extend(self.unanswered.finding());
         out.extend(self.quality.finding(around));
         out
     }

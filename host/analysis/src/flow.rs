@@ -33,6 +33,18 @@ pub(crate) enum FirstEnd {
     Rst(u8),
 }
 
+/// A request that has no response yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// Its packets so far, TAI ns.
+    pub first: u64,
+    pub last: u64,
+    /// Against the last that was answered on the connection.
+    pub length: Ordering,
+    /// How many were.
+    pub answered: u32,
+}
+
 /// Address and port.
 pub(crate) type Service = ([u8; 16], u16);
 
@@ -1049,16 +1061,21 @@ impl Flow {
         self.turn.as_ref()?.waits_since().filter(|_| self.may_answer())
     }
 
-    /// The last packet of such a request, where nothing says that it did not arrive or that the response was missed; and its length against
-    /// the last that was answered.
-    pub fn asked(&self) -> Option<(u64, Ordering)> {
+    /// Such a request, where nothing says that it did not arrive or that the response was missed.
+    pub fn asked(&self) -> Option<Asked> {
         let turn = self.turn.as_ref()?;
-        let asked = turn.unanswered().filter(|_| self.may_answer() && self.hears_server())?;
+        let first = self.waits_since().filter(|_| self.hears_server())?;
+        let last = turn.unanswered()?;
         let came_again = self.extras.trouble().is_some_and(|trouble| {
-            let repeats = trouble.losses[0].repeats(asked, u64::MAX);
+            let repeats = trouble.losses[0].repeats(last, u64::MAX);
             repeats.needed.or(repeats.doubtful).is_some()
         });
-        (!came_again).then(|| (asked, turn.against_answered(turn.request_bytes())))
+        (!came_again).then(|| Asked {
+            first,
+            last,
+            length: turn.against_answered(turn.request_bytes()),
+            answered: turn.shares().answered,
+        })
     }
 
     /// How long an answer to the last request was due, ns, that never came; `told`: the end of the input. `None`: less than `least`, or it

@@ -350,7 +350,8 @@ impl Handshake {
             } else {
                 (&mut *client, &mut sent.syn_count)
             };
-            if repeat.class == Class::Retransmission && soon && !repeat.answers {
+            // Who has reset an older connection asks again at once.
+            if repeat.class == Class::Retransmission && soon && !repeat.answers && !repeat.challenged {
                 repeat.class = Class::Copy;
                 if !repeat.same_id {
                     *number = number.saturating_sub(1);

@@ -266,17 +266,16 @@ impl Analyzer {
     /// overdue in a stream without end.
     pub fn interim(&mut self, sink: &mut impl Sink) -> v1::Summary {
         let around = self.state.totals.surroundings(self.health());
-        let State { recent, answers, .. } = &self.state;
-        let overdue = answers.as_ref().map_or_else(Vec::new, |answers| {
-            answers.overdue(self.state.flows.iter(), self.state.now)
-        });
-        let found = match recent {
-            None => self.state.findings.list(&around, &overdue),
+        let mut found = match &self.state.recent {
+            None => self.state.findings.list(&around),
             Some(recent) => {
                 let Recent { before, findings } = recent.get();
-                findings.list(&around.since(before), &overdue)
+                findings.list(&around.since(before))
             }
         };
+        if let Some(answers) = &self.state.answers {
+            found.extend(answers.findings(self.state.flows.iter(), self.state.now));
+        }
         for finding in found {
             sink.finding(finding);
         }

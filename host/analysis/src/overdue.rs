@@ -1,24 +1,43 @@
 //! Requests that wait for longer than their service ever takes, while their connections are open (`docs/src/findings.md`).
 //! Memory: [`SERVICES`] services.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-use crate::flow::{Flow, Service};
+use weir_messages::v1;
+
+use crate::flow::{Asked, Flow, Service};
+use crate::group::{Group, finding};
+use crate::message::{seconds, socket_address};
+use crate::numbers::{decimal, duration, several};
 
 /// Services that are told apart.
 const SERVICES: usize = 4096;
-/// Known of a service are its last answers, so many to twice as many: where none comes any more, nothing is forgotten.
+/// Known of a service are its last answers, so many and as many ns at least, to twice as much: where none comes any more, nothing is forgotten.
 const ANSWERS: u32 = 1000;
+const LAST: u64 = 600_000_000_000;
 /// Answers from which on it is known how long a service is silent.
 const KNOWN: u32 = 20;
-/// A wait or a silence is unusual from so long on, ns, and from so many times the longest that is known.
-const LEAST: u64 = 10_000_000_000;
+/// A wait is unusual from so many times the longest that is known on, and from so long on, ns: of a request alone, for it may be one that waits
+/// for something to happen; and of all requests to a service that answers nobody.
 const TIMES: u64 = 3;
+const ALONE: u64 = 30_000_000_000;
+const SILENT: u64 = 10_000_000_000;
+/// Requests that wait for a service that answers nobody; where fewer do, nobody may have asked.
+const WAITING: usize = 3;
+/// Answers on a connection from which on a longer request than the last may be due one: others tell behind a handshake, and get none.
+const ANSWERED: u32 = 3;
+/// Who goes on sending for so long, ns, asks for nothing.
+const SENDING: u64 = 5_000_000_000;
+/// Services that are told, those with most requests first.
+const TOLD: usize = 8;
 
 /// The longest of a row of answers, ns.
 #[derive(Clone, Copy, Debug, Default)]
-struct Longest {
+struct Row {
+    answers: u32,
+    /// When the first of them began, TAI ns.
+    since: u64,
     /// Last packet of a request to the first of its response.
     answer: u64,
     /// Between two answers.
@@ -29,43 +48,49 @@ struct Longest {
 #[derive(Clone, Copy, Debug, Default)]
 struct Habit {
     answers: u32,
-    row: Longest,
-    before: Longest,
+    row: Row,
+    before: Row,
     /// First packet of the newest, TAI ns.
     newest: u64,
 }
 
 impl Habit {
-    fn longest(&self) -> Longest {
-        Longest {
-            answer: self.row.answer.max(self.before.answer),
-            silence: self.row.silence.max(self.before.silence),
+    const fn is_unusual(time: u64, longest: u64, least: u64) -> bool {
+        time >= least && time / TIMES >= longest
+    }
+
+    fn answer(&self) -> u64 {
+        self.row.answer.max(self.before.answer)
+    }
+
+    fn silence(&self) -> u64 {
+        self.row.silence.max(self.before.silence)
+    }
+
+    fn add(&mut self, took: u64, at: u64) {
+        if self.row.answers >= ANSWERS && at.saturating_sub(self.row.since) >= LAST {
+            self.before = std::mem::take(&mut self.row);
         }
-    }
-
-    /// Nobody was answered for so long, ns, and the service is never silent for so long.
-    fn is_silent(&self, silence: u64) -> bool {
-        self.answers >= KNOWN && is_unusual(silence, self.longest().silence)
+        if self.row.answers == 0 {
+            self.row.since = at;
+        }
+        self.row.answers += 1;
+        self.row.answer = self.row.answer.max(took);
+        if self.newest > 0 {
+            self.row.silence = self.row.silence.max(at.saturating_sub(self.newest));
+        }
+        self.answers = self.answers.saturating_add(1);
+        self.newest = self.newest.max(at);
     }
 }
 
-const fn is_unusual(time: u64, longest: u64) -> bool {
-    time >= LEAST && time / TIMES >= longest
-}
-
-/// A request that should have been answered.
+/// A request without an answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Overdue<'a> {
-    pub flow: &'a Flow,
-    pub service: Service,
-    /// Its last packet, TAI ns.
-    pub asked: u64,
-    /// Since then, ns.
-    pub waited: u64,
-    /// The longest wait for an answer of this service that is known, ns.
-    pub longest: u64,
-    /// Since its service answered anybody, ns, if it is never silent for so long.
-    pub silence: Option<u64>,
+struct Request<'a> {
+    flow: &'a Flow,
+    asked: Asked,
+    /// Since its last packet, ns.
+    waited: u64,
 }
 
 /// What the services' answers were like.
@@ -78,58 +103,115 @@ impl Answers {
     /// A service's answer began at `at`, TAI ns, `took` ns behind the request.
     pub fn answered(&mut self, service: Service, took: u64, at: u64) {
         let is_full = self.services.len() >= SERVICES;
-        let habit = match self.services.get_mut(&service) {
-            Some(habit) => habit,
-            None if is_full => return,
-            None => self.services.entry(service).or_default(),
-        };
-        if habit.answers > 0 && habit.answers.is_multiple_of(ANSWERS) {
-            habit.before = std::mem::take(&mut habit.row);
+        match self.services.get_mut(&service) {
+            Some(habit) => habit.add(took, at),
+            None if is_full => {}
+            None => self.services.entry(service).or_default().add(took, at),
         }
-        habit.row.answer = habit.row.answer.max(took);
-        if habit.newest > 0 {
-            habit.row.silence = habit.row.silence.max(at.saturating_sub(habit.newest));
-        }
-        habit.answers = habit.answers.saturating_add(1);
-        habit.newest = habit.newest.max(at);
     }
 
-    /// The requests that are overdue at `now`, TAI ns. A request as long as the last that was answered on its connection is known to get an
-    /// answer; one that is longer, where its service answers nobody any more; a shorter one may be a notice.
-    pub fn overdue<'a>(&self, flows: impl Iterator<Item = &'a Flow> + Clone, now: u64) -> Vec<Overdue<'a>> {
-        let waits = |flow: &'a Flow| {
-            let (asked, length) = flow.asked().filter(|(_, length)| *length != Ordering::Less)?;
+    /// Of each service with requests that are overdue at `now`, TAI ns.
+    pub fn findings<'a>(&self, flows: impl Iterator<Item = &'a Flow> + Clone, now: u64) -> Vec<v1::Finding> {
+        let mut waiting: HashMap<Service, (Habit, Vec<Request<'a>>)> = HashMap::new();
+        for flow in flows.clone() {
+            let Some(asked) = flow.asked() else { continue };
+            let waited = now.saturating_sub(asked.last);
+            let goes_on = asked.last.saturating_sub(asked.first) >= SENDING;
+            if waited < SILENT || goes_on || asked.length == Ordering::Less {
+                continue;
+            }
             let service = flow.service();
-            let habit = self.services.get(&service)?;
-            let (waited, longest) = (now.saturating_sub(asked), habit.longest().answer);
-            let request = Overdue {
-                flow,
-                service,
-                asked,
-                waited,
-                longest,
-                silence: None,
+            let Some(habit) = self.services.get(&service) else {
+                continue;
             };
-            is_unusual(waited, longest).then_some((request, length))
-        };
-        let waiting: Vec<_> = flows.clone().filter_map(waits).collect();
+            if Habit::is_unusual(waited, habit.answer(), SILENT) {
+                let (_, requests) = waiting.entry(service).or_insert_with(|| (*habit, Vec::new()));
+                requests.push(Request { flow, asked, waited });
+            }
+        }
         if waiting.is_empty() {
             return Vec::new();
         }
-        let known = |(request, _): &(Overdue<'_>, _)| Some((request.service, *self.services.get(&request.service)?));
-        let mut habits: HashMap<Service, Habit> = waiting.iter().filter_map(known).collect();
         // Answers of transactions in progress are not told of yet.
         for flow in flows {
-            if let Some((at, habit)) = flow.response_begin().zip(habits.get_mut(&flow.service())) {
+            if let Some((at, (habit, _))) = flow.response_begin().zip(waiting.get_mut(&flow.service())) {
                 habit.newest = habit.newest.max(at);
             }
         }
-        let heard = |(request, length): (Overdue<'a>, Ordering)| {
-            let habit = habits.get(&request.service)?;
-            let silence = Some(now.saturating_sub(habit.newest)).filter(|silence| habit.is_silent(*silence));
-            (length.is_eq() || silence.is_some()).then_some(Overdue { silence, ..request })
+        let due = |(service, (habit, requests)): (Service, (Habit, Vec<Request<'a>>))| {
+            let silence = now.saturating_sub(habit.newest);
+            let is_silent = habit.answers >= KNOWN
+                && requests.len() >= WAITING
+                && Habit::is_unusual(silence, habit.silence(), SILENT);
+            let is_due = |request: &Request<'_>| match request.asked.length {
+                Ordering::Equal => is_silent || request.waited >= ALONE,
+                _ => is_silent && request.asked.answered >= ANSWERED,
+            };
+            let requests: Vec<_> = requests.into_iter().filter(is_due).collect();
+            (!requests.is_empty()).then_some((service, habit, requests, is_silent.then_some(silence)))
         };
-        waiting.into_iter().filter_map(heard).collect()
+        let mut due: Vec<_> = waiting.into_iter().filter_map(due).collect();
+        due.sort_by_key(|(service, _, requests, _)| (Reverse(requests.len()), *service));
+        due.truncate(TOLD);
+        due.into_iter()
+            .map(|(service, habit, requests, silence)| tell(service, &habit, &requests, silence))
+            .collect()
+    }
+}
+
+/// `silence`: since the service answered anybody, ns, if it is never silent for so long.
+fn tell((address, port): Service, habit: &Habit, requests: &[Request<'_>], silence: Option<u64>) -> v1::Finding {
+    let mut group = Group::default();
+    for request in requests {
+        let begun = request.asked.first;
+        group.include(
+            request.flow.id,
+            begun,
+            request.asked.last.saturating_add(request.waited),
+        );
+    }
+    let all = requests
+        .iter()
+        .fold(0, |all: u64, request| all.saturating_add(request.waited));
+    let longest = requests.iter().map(|request| request.waited).max().unwrap_or(0);
+    let who = socket_address(address, port).to_string();
+    let many = several(requests.len() as u64, "request", "requests");
+    let how = match silence {
+        Some(silence) => format!(
+            "it answers nobody any more: {} since it did, and it was never silent for longer than {} between two answers",
+            duration(silence),
+            duration(habit.silence())
+        ),
+        None => "requests as long as these were answered before on their connections".to_owned(),
+    };
+    let evidence = vec![
+        format!(
+            "they wait for {} s in all, {} s at most; the longest answer that is known of it took {}",
+            decimal(seconds(all), 1),
+            decimal(seconds(longest), 1),
+            duration(habit.answer())
+        ),
+        how,
+        "it may also be requests that wait for something to happen (a long poll, a queue), or an answer that was lost before the tap".to_owned(),
+        "next: the server's log and what its threads wait for (a lock, a tier behind it); a tap nearer to the server tells whether an answer left it"
+            .to_owned(),
+    ];
+    v1::Finding {
+        who: who.clone(),
+        ..finding(
+            "UNANSWERED_REQUESTS",
+            "WARNING",
+            if silence.is_some() { 0.9 } else { 0.7 },
+            format!("{who} does not answer {many} that it should have by now"),
+            evidence,
+            &group,
+            &[
+                ("requests", requests.len() as f64),
+                ("waiting", requests.len() as f64),
+                ("longestSeconds", seconds(longest)),
+                ("costSeconds", seconds(all)),
+            ],
+        )
     }
 }
 
@@ -140,22 +222,27 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn what_is_unusual_is_forgotten_after_other_answers_and_not_with_time() {
+    fn what_is_unusual_is_forgotten_after_other_answers_and_time() {
         let (mut answers, service) = (Answers::default(), ([1; 16], 80));
-        let longest = |answers: &Answers| answers.services[&service].longest();
+        let longest = |answers: &Answers| {
+            let habit = answers.services[&service];
+            (habit.answer(), habit.silence())
+        };
         answers.answered(service, 40 * SECOND, 100 * SECOND);
         answers.answered(service, SECOND, 200 * SECOND);
         for n in 1..2 * u64::from(ANSWERS) - 1 {
             answers.answered(service, 2 * SECOND, (200 + n) * SECOND);
-            assert_eq!(longest(&answers).answer, 40 * SECOND);
-            assert_eq!(longest(&answers).silence, 100 * SECOND);
+            assert_eq!(longest(&answers), (40 * SECOND, 100 * SECOND));
         }
-        answers.answered(service, 2 * SECOND, 100_000 * SECOND);
-        assert_eq!(longest(&answers).answer, 2 * SECOND);
+        // Many answers in no time push nothing out.
+        let mut busy = answers.clone();
+        (0..3 * ANSWERS).for_each(|_| busy.answered(service, SECOND, 2_300 * SECOND));
+        assert_eq!(longest(&busy), (2 * SECOND, 102 * SECOND));
+        answers.answered(service, 2 * SECOND, 2_199 * SECOND);
+        assert_eq!(longest(&answers), (2 * SECOND, SECOND));
         // Told late, as that of a connection whose next request took long.
-        let silence = longest(&answers).silence;
         answers.answered(service, SECOND, 300 * SECOND);
-        assert_eq!(longest(&answers).silence, silence);
+        assert_eq!(longest(&answers), (2 * SECOND, SECOND));
     }
 
     #[test]

@@ -7,8 +7,7 @@ use crate::closing::Kind;
 use crate::flow::{FirstEnd, Flow, Service};
 use crate::group::{Group, finding};
 use crate::message::{seconds, socket_address};
-use crate::numbers::{connections, count, decimal, duration, several};
-use crate::overdue::Overdue;
+use crate::numbers::{connections, count, decimal, several};
 use weir_messages::v1;
 
 /// Services of each kind that are told apart.
@@ -68,74 +67,39 @@ impl Unanswered {
         self.ended[ended] += 1;
     }
 
-    /// Of those that are over, and those that are overdue now.
-    pub fn finding(&self, overdue: &[Overdue<'_>]) -> Option<v1::Finding> {
-        let over = self.group.count();
-        let waiting = overdue.len() as u64;
-        let requests = over + waiting;
+    pub fn finding(&self) -> Option<v1::Finding> {
+        let requests = self.group.count();
         if requests == 0 {
             return None;
         }
-        let (mut group, mut silent) = (self.group.clone(), self.silent.clone());
-        let (mut waits, mut longest_wait) = (0u64, 0);
-        for request in overdue {
-            let (asked, now) = (request.asked, request.asked.saturating_add(request.waited));
-            group.include(request.flow.id, asked, now);
-            *silent.entry(request.service).or_default() += 1;
-            waits = waits.saturating_add(request.waited);
-            longest_wait = longest_wait.max(request.waited);
-        }
-        let answers = |service: &Service| {
-            self.answering.contains(service) || overdue.iter().any(|request| request.service == *service)
-        };
-        let mut silent: Vec<_> = silent.iter().map(|(key, n)| (*n, *key)).collect();
+        let mut silent: Vec<_> = self.silent.iter().map(|(key, n)| (*n, *key)).collect();
         silent.sort_unstable_by_key(|(n, key)| (std::cmp::Reverse(*n), *key));
-        let is_answering = silent.iter().any(|(_, key)| answers(key));
+        let is_answering = silent.iter().any(|(_, key)| self.answering.contains(key));
         let [client, server, open] = self.ended;
-        let in_all = |all, longest| {
-            let [all, longest] = [all, longest].map(|ns| decimal(seconds(ns), 1));
-            format!("{all} s in all, {longest} s at most")
-        };
-        let mut evidence = Vec::new();
-        if over > 0 {
-            evidence.push(format!(
-                "{} waited for an answer that never came: {}",
-                several(over, "request", "requests"),
-                in_all(self.waited, self.longest),
-            ));
-            let ends = [
-                (client, "the client gave up"),
-                (server, "the server closed the connection"),
-                (
-                    open,
-                    "nobody had given up when the input ended, or the connection fell silent",
-                ),
-            ];
-            let ends = ends.into_iter().filter(|(n, _)| *n > 0);
-            let ends: Vec<_> = ends.map(|(n, how)| format!("in {} {how}", count(n))).collect();
-            evidence.push(ends.join(", "));
-        }
-        if let Some(longest) = overdue.iter().map(|request| request.longest).max() {
-            evidence.push(format!(
-                "{} still without an answer: {}; the longest answer that is known of {} took {}",
-                several(waiting, "request is", "requests are"),
-                in_all(waits, longest_wait),
-                if silent.len() > 1 {
-                    "these services"
-                } else {
-                    "this service"
-                },
-                duration(longest),
-            ));
-        }
+        let mut evidence = vec![format!(
+            "{} waited {} s in all for an answer that never came, {} s at most",
+            several(requests, "request", "requests"),
+            decimal(seconds(self.waited), 1),
+            decimal(seconds(self.longest), 1),
+        )];
+        let ends = [
+            (client, "the client gave up"),
+            (server, "the server closed the connection"),
+            (
+                open,
+                "nobody had given up when the input ended, or the connection fell silent",
+            ),
+        ];
+        let ends = ends.into_iter().filter(|(n, _)| *n > 0);
+        let ends: Vec<_> = ends.map(|(n, how)| format!("in {} {how}", count(n))).collect();
+        evidence.push(ends.join(", "));
         for (n, key @ (server, port)) in silent.into_iter().take(TOLD) {
-            let of_it = overdue.iter().find(|request| request.service == key);
-            let others = match of_it.and_then(|request| request.silence) {
-                Some(silence) => format!("it answers nobody any more, {} since it did", duration(silence)),
-                None if answers(&key) => "it answered others".to_owned(),
-                None => "it answered none".to_owned(),
+            let answers = if self.answering.contains(&key) {
+                "it answered others"
+            } else {
+                "it answered none"
             };
-            evidence.push(format!("{}: {} ({others})", socket_address(server, port), count(n)));
+            evidence.push(format!("{}: {} ({answers})", socket_address(server, port), count(n)));
         }
         if !is_answering {
             evidence.push("it may also be a protocol in which the client tells and the server says nothing".to_owned());
@@ -150,21 +114,16 @@ impl Unanswered {
             "UNANSWERED_REQUESTS",
             "WARNING",
             if is_answering { 0.9 } else { 0.6 },
-            if over > 0 {
-                format!("{} got no answer to a request", connections(requests))
-            } else {
-                format!("{} got no answer to a request yet", connections(requests))
-            },
+            format!("{} got no answer to a request", connections(requests)),
             evidence,
-            &group,
+            &self.group,
             &[
                 ("requests", requests as f64),
                 ("byClient", client as f64),
                 ("byServer", server as f64),
                 ("open", open as f64),
-                ("waiting", waiting as f64),
-                ("longestSeconds", seconds(self.longest.max(longest_wait))),
-                ("costSeconds", seconds(self.waited.saturating_add(waits))),
+                ("longestSeconds", seconds(self.longest)),
+                ("costSeconds", seconds(self.waited)),
             ],
         ))
     }

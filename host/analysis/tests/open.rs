@@ -68,8 +68,8 @@ fn asks(port: u16, answers: u32, work: f64, last: u32) -> Conversation {
     c
 }
 
-/// The finding about requests that wait, in a stream without end, so long after the last of all packets.
-fn overdue(conversations: &[Conversation], after: f64) -> Option<v1::Finding> {
+/// The findings about requests that wait, in a stream without end, so long after the last of all packets.
+fn overdue(conversations: &[Conversation], after: f64) -> Vec<v1::Finding> {
     let mut packets: Vec<_> = conversations.iter().flat_map(|c| c.packets.clone()).collect();
     packets.sort_by_key(|packet| packet.time);
     let mut records = records(&packets, EngineConfig::file());
@@ -82,70 +82,106 @@ fn overdue(conversations: &[Conversation], after: f64) -> Option<v1::Finding> {
     analyzer.push(&records, &mut analysis);
     analyzer.set_now(packets.last().unwrap().time + ns(after));
     analyzer.interim(&mut analysis);
-    analysis.findings.into_iter().find(|f| f.kind == "UNANSWERED_REQUESTS")
+    analysis.findings.retain(|f| f.kind == "UNANSWERED_REQUESTS");
+    analysis.findings
 }
 
 fn waits(conversations: &[Conversation], after: f64) -> usize {
-    overdue(conversations, after).map_or(0, |finding| finding.connection_ids.len())
+    overdue(conversations, after)
+        .iter()
+        .map(|f| f.connection_ids.len())
+        .sum()
+}
+
+/// Connections of one service from three clients' ports.
+fn three(of: impl Fn(u16) -> Conversation) -> [Conversation; 3] {
+    [40_000, 40_001, 40_002].map(of)
 }
 
 #[test]
 fn a_server_that_hangs_is_told_while_it_hangs() {
-    let hangs = [asks(40_000, 30, 0.1, 200), asks(40_001, 30, 0.1, 200)];
+    let hangs = three(|port| asks(port, 30, 0.1, 200));
     assert_eq!(waits(&hangs, 9.0), 0);
-    let told = overdue(&hangs, 12.0).unwrap();
-    assert_eq!(told.connection_ids.len(), 2);
+    let [told] = &overdue(&hangs, 12.0)[..] else { panic!() };
+    assert_eq!(told.connection_ids.len(), 3);
     let value = |name: &str| match told.values[name].value {
         Some(v1::finding_value::Value::Number(number)) => number,
         _ => panic!("{name}"),
     };
-    assert_eq!((value("requests"), value("waiting"), value("open")), (2.0, 2.0, 0.0));
-    assert!((value("longestSeconds") - 12.0).abs() < 0.1 && (value("costSeconds") - 24.0).abs() < 0.1);
+    assert_eq!((value("requests"), value("waiting")), (3.0, 3.0));
+    assert!((value("longestSeconds") - 12.0).abs() < 0.1 && (value("costSeconds") - 36.0).abs() < 0.1);
+    let evidence = told.evidence.join("\n");
     assert!(
-        told.evidence[0].contains("still without an answer"),
-        "{:?}",
-        told.evidence
+        evidence.contains("it answers nobody any more: 13.0 s since it did"),
+        "{evidence}"
     );
-    assert!(told.title.ends_with("yet"), "{}", told.title);
+    assert!(
+        told.title.starts_with(&told.who) && told.who.ends_with(":5433"),
+        "{}",
+        told.title
+    );
 
+    // One alone may wait for something to happen.
+    let alone = &hangs[..1];
+    assert_eq!((waits(alone, 29.0), waits(alone, 31.0)), (0, 1));
     // Where answers take long, so does a wait that is unusual.
-    let slow = [asks(40_000, 30, 6.0, 200)];
-    assert_eq!((waits(&slow, 17.0), waits(&slow, 19.0)), (0, 1));
+    let slow = [asks(40_000, 30, 11.0, 200)];
+    assert_eq!((waits(&slow, 32.0), waits(&slow, 34.0)), (0, 1));
     // Nothing is known of a service that never answered.
-    assert_eq!(waits(&[asks(40_000, 0, 0.1, 200)], 60.0), 0);
+    assert_eq!(waits(&three(|port| asks(port, 0, 0.1, 200)), 60.0), 0);
 }
 
 #[test]
 fn a_request_of_another_length_is_overdue_where_nobody_is_answered() {
-    let [longer, shorter] = [240, 31].map(|bytes| [asks(40_000, 30, 0.1, bytes)]);
+    let [longer, shorter] = [240, 31].map(|bytes| three(|port| asks(port, 30, 0.1, bytes)));
     assert_eq!(
         (waits(&longer, 9.0), waits(&longer, 12.0), waits(&shorter, 600.0)),
-        (0, 1, 0)
+        (0, 3, 0)
     );
-    let evidence = overdue(&longer, 12.0).unwrap().evidence.join("\n");
-    assert!(
-        evidence.contains("it answers nobody any more, 13.0 s since it did"),
-        "{evidence}"
-    );
-    // Answers of which too few are known.
-    assert_eq!(waits(&[asks(40_000, 19, 0.1, 240)], 12.0), 0);
+    // Nobody else asks.
+    assert_eq!(waits(&longer[..2], 600.0), 0);
+    // Answers of which too few are known: of the service, or on the connection, which tells behind its handshake.
+    assert_eq!(waits(&three(|port| asks(port, 6, 0.1, 240)), 12.0), 0);
+    let publishers: Vec<_> = (0..30).map(|n| asks(40_000 + n, 2, 0.1, 240)).collect();
+    assert_eq!(waits(&publishers, 600.0), 0);
     // The same service goes on to answer another connection, or has just begun to.
-    let [longer] = longer;
-    let mut other = asks(40_001, 60, 0.1, 200);
+    let mut other = asks(40_003, 60, 0.1, 200);
     let asked = 1.0 + 60.0 * 1.1;
-    assert_eq!(waits(&[longer.clone(), other.clone()], 1.0), 0);
+    let and = |other: &Conversation| [&longer[..], &[other.clone()]].concat();
+    assert_eq!(waits(&and(&other), 1.0), 0);
     other.packet(asked + 20.0, S, "AP", 901 + 60 * 300, 101 + 61 * 200, 300);
-    assert_eq!(waits(&[longer, other], 1.0), 0);
+    assert_eq!(waits(&and(&other), 1.0), 0);
+}
+
+#[test]
+fn who_goes_on_sending_asks_for_nothing() {
+    let mut sends = three(|port| asks(port, 30, 0.1, 200));
+    let at = 1.0 + 30.0 * 1.1;
+    for c in &mut sends {
+        for n in 1..4 {
+            c.packet(
+                at + 4.0 * f64::from(n),
+                C,
+                "AP",
+                101 + 30 * 200 + 200 * n,
+                901 + 30 * 300,
+                200,
+            );
+        }
+    }
+    assert_eq!(waits(&sends, 60.0), 0);
 }
 
 #[test]
 fn a_request_that_came_again_may_not_have_arrived() {
-    let mut lost = asks(40_000, 30, 0.1, 200);
-    let request = lost.packets.len() - 2;
-    let at = 1.0 + 30.0 * 1.1;
-    lost.packets.truncate(request + 1);
-    for again in [0.3, 0.9, 2.1] {
-        lost.packet(at + again, C, "AP", 101 + 30 * 200, 901 + 30 * 300, 200);
-    }
-    assert_eq!(waits(&[lost], 60.0), 0);
+    let lost = three(|port| {
+        let mut lost = asks(port, 30, 0.1, 200);
+        let at = 1.0 + 30.0 * 1.1;
+        lost.packets.truncate(lost.packets.len() - 1);
+        for again in [0.3, 0.9, 2.1] {
+            lost.packet(at + again, C, "AP", 101 + 30 * 200, 901 + 30 * 300, 200);
+        }
+        lost
+    });
+    assert_eq!(waits(&lost, 60.0), 0);
 }

@@ -17,8 +17,11 @@ use crate::port::{Port, PortStats};
 /// What measures the frames. It is called on the loop's thread.
 pub trait FrameSink {
     /// A frame that was received on port number `port` of the loop. `time_utc_ns` is nanoseconds since 1970
-    /// (UTC), `data` what was captured of `wire_len` bytes.
-    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32);
+    /// (UTC), `data` what was captured of `wire_len` bytes; `None`: the kernel probably cut it, and does not tell how long it was.
+    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: Option<u32>);
+
+    /// The device of a port says that it has lost so many frames since it was opened. Called when there are more.
+    fn lost(&mut self, _port: u8, _frames: u64) {}
 
     /// No frame came in a whole round over the ports. Not called while every port replays a file: their
     /// time is not now.
@@ -140,7 +143,7 @@ pub fn receive(
             }
             round += count as u64;
             state.count_received(number, &burst, port);
-            state.measure(number, &burst, utc_now_ns());
+            state.measure(number, &burst, port, utc_now_ns());
         }
         total += round;
         if state.sink_failed {
@@ -212,7 +215,7 @@ pub fn inline(
             let outcome = forward(&mut burst, &ports[1 - number]);
             state.count_received(number, &measured, port);
             state.count_forwarded(number, &outcome);
-            state.measure(number, &measured, now);
+            state.measure(number, &measured, port, now);
         }
         if !any {
             state.idle();
@@ -315,7 +318,7 @@ impl<'a, S: FrameSink> State<'a, S> {
     }
 
     /// Shows a burst to the sink. Frames without a stamp of their own get the time of the burst.
-    fn measure(&mut self, number: usize, burst: &Burst<'_>, now: u64) {
+    fn measure(&mut self, number: usize, burst: &Burst<'_>, port: &Port, now: u64) {
         let report = &mut self.reports[number];
         if self.sink_failed {
             report.unmeasured += burst.len() as u64;
@@ -327,7 +330,8 @@ impl<'a, S: FrameSink> State<'a, S> {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             for frame in burst.iter() {
                 let time = frame.driver_time_ns().unwrap_or(now);
-                sink.frame(number as u8, time, frame.contiguous(scratch), frame.length());
+                let length = Some(frame.length()).filter(|length| !port.probably_cut(*length));
+                sink.frame(number as u8, time, frame.contiguous(scratch), length);
                 shown += 1;
             }
         }));
@@ -360,7 +364,9 @@ impl<'a, S: FrameSink> State<'a, S> {
             return Ok(());
         }
         self.next_report = now + REPORT_EVERY;
+        let before: Vec<u64> = self.reports.iter().map(|report| report.device.missed).collect();
         self.report(ports);
+        self.tell_lost(&before);
         let is_gone = |report: &PortReport| report.link == Some(LinkState::Gone);
         match self.reports.iter().position(is_gone) {
             None => Ok(()),
@@ -371,6 +377,18 @@ impl<'a, S: FrameSink> State<'a, S> {
                     ports[number].device()
                 ),
             )),
+        }
+    }
+
+    /// Tells the sink what devices have lost more than `before`.
+    fn tell_lost(&mut self, before: &[u64]) {
+        for (number, before) in before.iter().enumerate() {
+            let missed = self.reports[number].device.missed;
+            let sink = &mut *self.sink;
+            let tell = AssertUnwindSafe(|| sink.lost(number as u8, missed));
+            if missed > *before && !self.sink_failed && catch_unwind(tell).is_err() {
+                self.fail();
+            }
         }
     }
 

@@ -114,10 +114,10 @@ struct Counting {
 }
 
 impl FrameSink for Counting {
-    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
-        assert_eq!(data.len(), wire_len as usize);
+    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: Option<u32>) {
+        assert_eq!(Some(data.len()), wire_len.map(|length| length as usize));
         self.frames[usize::from(port)] += 1;
-        self.bytes[usize::from(port)] += u64::from(wire_len);
+        self.bytes[usize::from(port)] += data.len() as u64;
         assert!(time_utc_ns >= self.last_time);
         self.last_time = time_utc_ns;
         assert!(
@@ -369,9 +369,9 @@ fn several_queues(eal: &Eal) {
 
 /// Frames that come while the sink is slow and the ring is full are lost, and the loss has a number.
 fn losses(eal: &Eal, tag: &str) {
-    struct Slow;
+    struct Slow(u64);
     impl FrameSink for Slow {
-        fn frame(&mut self, _port: u8, _time_utc_ns: u64, _data: &[u8], _wire_len: u32) {
+        fn frame(&mut self, _port: u8, _time_utc_ns: u64, _data: &[u8], _wire_len: Option<u32>) {
             // Far below the rate of the sender, only while it sends: the ring has 8192 slots for this MTU.
             static SEEN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
             if SEEN.fetch_add(1, Ordering::Relaxed) < 2000 {
@@ -379,7 +379,12 @@ fn losses(eal: &Eal, tag: &str) {
             }
         }
         fn idle(&mut self, _now_utc_ns: u64) {}
+        fn lost(&mut self, port: u8, frames: u64) {
+            assert!(port == 0 && frames > self.0);
+            self.0 = frames;
+        }
     }
+    let mut slow = Slow(0);
     let mut ports = [open(eal, "eth:mc")];
     let before = kernel_count("mc", "rx_packets");
     let config = LoopConfig {
@@ -396,11 +401,12 @@ fn losses(eal: &Eal, tag: &str) {
         .args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send])
         .spawn()
         .unwrap();
-    receive(&mut ports, &config, &mut Slow, &stop, &progress).unwrap();
+    receive(&mut ports, &config, &mut slow, &stop, &progress).unwrap();
     assert!(sender.wait().unwrap().success());
     let report = progress.reports()[0];
     println!("losses: {report:?}");
     assert!(report.device.missed > 1000, "{report:?}");
+    assert_eq!(slow.0, report.device.missed);
     assert_eq!(
         kernel_count("mc", "rx_packets") - before,
         report.received + report.device.missed

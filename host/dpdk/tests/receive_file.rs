@@ -19,8 +19,8 @@ struct Collect<'a> {
 }
 
 impl FrameSink for Collect<'_> {
-    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
-        assert_eq!(wire_len as usize, data.len());
+    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: Option<u32>) {
+        assert_eq!(wire_len.map(|length| length as usize), Some(data.len()));
         self.frames.push((port, time_utc_ns, data.to_vec()));
         if let Some((_, stop)) = self.stop_at.filter(|(count, _)| *count == self.frames.len()) {
             stop.store(true, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
-use weir_capture::{CaptureError, CaptureFile, Feed, Intake, card};
+use weir_capture::{CaptureError, CaptureFile, Feed, Intake, card, length_by_ip};
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
 use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile, Servers};
 use weir_record::{Record, time::tai_from_utc};
@@ -128,7 +128,9 @@ impl<T: FnMut(&[Record], &Measured<'_>)> Meter<T> {
 }
 
 impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for Meter<T> {
-    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: u32) {
+    fn frame(&mut self, port: u8, time_utc_ns: u64, data: &[u8], wire_len: Option<u32>) {
+        let captured = data.len() as u32;
+        let wire_len = wire_len.unwrap_or_else(|| length_by_ip(data).unwrap_or(0).max(captured));
         let Self {
             feed,
             engine,
@@ -151,6 +153,11 @@ impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for Meter<T> {
         if self.records.len() >= BATCH {
             self.hand_on();
         }
+    }
+
+    fn lost(&mut self, port: u8, frames: u64) {
+        self.engine.dropped(port, u32::try_from(frames).unwrap_or(u32::MAX));
+        self.hand_on();
     }
 
     fn idle(&mut self, now_utc_ns: u64) {
@@ -187,7 +194,7 @@ impl<T: FnMut(&[Record], &Measured<'_>)> CardMeter<T> {
 }
 
 impl<T: FnMut(&[Record], &Measured<'_>)> FrameSink for CardMeter<T> {
-    fn frame(&mut self, _: u8, _: u64, data: &[u8], _: u32) {
+    fn frame(&mut self, _: u8, _: u64, data: &[u8], _: Option<u32>) {
         self.pulse.fetch_add(1, Ordering::Relaxed);
         let (before, restarts) = (self.records.len(), self.intake.counters().restarts);
         self.intake.frame(data, &mut self.records);

@@ -195,6 +195,11 @@ impl Transfer {
                 let is_even = |rtt: u64| is_even(rtt.saturating_sub(base), mean, rate);
                 is_even(least) && is_even(rtt)
             });
+            // What waits in a queue arrives one by one, and each second segment is acknowledged: one ACK for what takes so long to arrive waited
+            // for its receiver.
+            let held = rtt.saturating_sub(path.base.unwrap_or(rtt)) >= DELAYED_ACK
+                && mean > 2 * u64::from(path.payload)
+                && mean as f64 / rate.max(1.0) * 1e9 >= DELAYED_ACK as f64;
             trips.push(Trip {
                 to: s.time,
                 rtt,
@@ -202,7 +207,7 @@ impl Transfer {
                 flight,
                 gross,
                 flight_max,
-                prompt: prompt.take(),
+                prompt: prompt.take().filter(|_| !held),
                 silent,
                 buffered,
                 paused,
