@@ -1267,3 +1267,84 @@ fn a_request_is_whole_when_its_gap_is_filled() {
     let server = t.shares.unwrap().server_processing_seconds;
     assert!((server - (0.200 - 0.125 - trip)).abs() < 0.001, "{t:?}");
 }
+
+/// What an ACK for so many segments, each `late` s behind the round trip, was charged to, of an upload in bursts that fill the window; the tap
+/// is in the middle of 40 ms.
+fn a_slow_reader(late: f64) -> v1::Analysis {
+    const BURST: u32 = 20 * MSS;
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(0.020, S, 900, 101, Some(8));
+    c.packet(0.040, C, "A", 101, 901, 0);
+    let every = (0.040 + late) / 2.0;
+    for k in 0..60 {
+        let at = 1.0 + f64::from(k) * every;
+        for n in 0..20 {
+            let flags = if n == 19 { "AP" } else { "A" };
+            c.packet(at + f64::from(n) * 1e-6, C, flags, 101 + k * BURST + n * MSS, 901, MSS);
+        }
+        let acked = c.packet(at + 0.020 + late, S, "A", 901, 101 + (k + 1) * BURST, 0);
+        // Two bursts.
+        acked.window = 229;
+    }
+    c.packets.sort_by_key(|packet| packet.time);
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    a
+}
+
+/// Segments that wait in a queue come out of it one by one, and each second one is acknowledged.
+#[test]
+fn one_late_ack_for_many_segments_waited_for_its_receiver_and_in_no_queue() {
+    let a = a_slow_reader(0.020_3);
+    assert!(
+        a.findings.iter().all(|f| f.kind != "BANDWIDTH_LIMITED"),
+        "{:?}",
+        a.findings
+    );
+    let by = only(&a).client_to_server.unwrap().limit_seconds.unwrap();
+    let time = a.summary.as_ref().unwrap().delays.unwrap();
+    assert!(by.receiver_window > 1.5, "{by:?}");
+    assert!(
+        time.bandwidth_seconds + time.congestion_seconds < 0.2 && time.protocol_seconds > 1.5,
+        "{time:?}"
+    );
+}
+
+/// An application writes 500 bytes each 3 ms, and Nagle's algorithm makes full segments of them: 1.3 Mbit/s, evenly spaced, beside a sender that
+/// is `near` s away.
+fn small_writes(near: f64) -> v1::Analysis {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.syn(near, S, 900, 101, Some(8));
+    c.packet(0.080 + near, C, "A", 101, 901, 0);
+    c.packet(0.082, C, "AP", 101, 901, 100);
+    c.packet(0.082 + near, S, "A", 901, 201, 0);
+    let (mut at, mut sent) = (0.085, 901);
+    for _ in 0..12 {
+        for (wait, length, flags) in [(0.009_5, MSS, "A"); 8].into_iter().chain([(0.003_4, 916, "AP")]) {
+            at += wait;
+            c.packet(at, S, flags, sent, 201, length);
+            sent += length;
+            c.packet(at + 0.080, C, "A", 201, sent, 0);
+        }
+    }
+    c.packets.sort_by_key(|packet| packet.time);
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    a
+}
+
+#[test]
+fn a_link_that_takes_longer_for_a_packet_than_its_round_trip_is_none() {
+    let busy = |a: &v1::Analysis| a.findings.iter().any(|f| f.kind == "BANDWIDTH_LIMITED");
+    let a = small_writes(0.000_1);
+    assert!(!busy(&a), "{:?}", a.findings);
+    let time = a.summary.as_ref().unwrap().delays.unwrap();
+    assert!(
+        time.server_processing_seconds > 0.6 && time.bandwidth_seconds < 0.1,
+        "{time:?}"
+    );
+    // From farther away it may as well be a link.
+    assert!(busy(&small_writes(0.020)));
+}

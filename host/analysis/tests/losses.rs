@@ -1243,20 +1243,21 @@ fn a_syn_ack_echoes_the_first_syn_that_arrived() {
 /// The ports are used again while the server still has their last connection: the first SYN arrived.
 #[test]
 fn a_syn_that_an_older_connection_answered_was_not_lost() {
-    let with_ack = |acked: Option<u32>| {
+    let again_after = |again: f64, acked: Option<u32>| {
         let mut c = Conversation::new(40_000);
         c.syn(0.0, C, 100, 0, Some(8));
         if let Some(acked) = acked {
             c.packet(0.010, S, "A", 2_000_000_900, acked, 0);
             c.packet(0.030, C, "R", acked, 0, 0);
         }
-        c.syn(1.0, C, 100, 0, Some(8));
-        c.syn(1.010, S, 900, 101, Some(8));
-        c.packet(1.040, C, "A", 101, 901, 0);
-        c.packet(1.041, C, "AP", 101, 901, 100);
-        c.packet(1.051, S, "AP", 901, 201, 100);
+        c.syn(again, C, 100, 0, Some(8));
+        c.syn(again + 0.010, S, 900, 101, Some(8));
+        c.packet(again + 0.040, C, "A", 101, 901, 0);
+        c.packet(again + 0.041, C, "AP", 101, 901, 100);
+        c.packet(again + 0.051, S, "AP", 901, 201, 100);
         c
     };
+    let with_ack = |acked: Option<u32>| again_after(1.0, acked);
     let said = |c: &Conversation| only(&analyze(&c.packets)).setup.as_ref().unwrap().explanation.clone();
     let c = with_ack(Some(3_000_000_000));
     assert_eq!(places(&c), [(Class::Retransmission, Place::Nowhere)]);
@@ -1265,6 +1266,11 @@ fn a_syn_that_an_older_connection_answered_was_not_lost() {
     let c = with_ack(None);
     assert_eq!(places(&c), [(Class::Retransmission, Place::Unknown)]);
     assert!(said(&c).contains("unanswered for 1.0 s"), "{}", said(&c));
+    // Linux asks again at once.
+    let c = again_after(0.035, Some(3_000_000_000));
+    assert_eq!(places(&c), [(Class::Retransmission, Place::Nowhere)]);
+    assert_eq!(only(&analyze(&c.packets)).setup.as_ref().unwrap().syn_count, 2);
+    assert!(said(&c).ends_with("nothing was lost."), "{}", said(&c));
 }
 
 /// Windows asks a closed port three times, half a second apart.

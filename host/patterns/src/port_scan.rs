@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Ended, Group, Outcome, address, finding, period, seconds};
+use weir_analysis::{Ended, Group, Outcome, address, finding, period, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -78,8 +78,10 @@ impl Detector for PortScan {
             let most = if host.targets.len() == TARGETS { "at least " } else { "" };
             let name = address(*client);
             let title = format!(
-                "{name} tried {most}{} targets in vain: {ports} ports of {hosts} hosts",
-                host.targets.len()
+                "{name} tried {most}{} targets in vain: {} of {}",
+                host.targets.len(),
+                several(ports as u64, "port", "ports"),
+                several(hosts as u64, "host", "hosts")
             );
             let evidence = vec![
                 format!(

@@ -28,6 +28,9 @@ const STEADY: f64 = 1.5;
 /// Share of the bytes in flight that a burst has behind the tap at once.
 const MOST: f64 = 0.6;
 
+/// An Ethernet frame without its check sum, bytes.
+const SHORTEST_PACKET: f64 = 60.0;
+
 /// A piece of a transfer, a round trip or more long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trip {
@@ -200,6 +203,10 @@ impl Transfer {
             let held = rtt.saturating_sub(path.base.unwrap_or(rtt)) >= DELAYED_ACK
                 && mean > 2 * u64::from(path.payload)
                 && mean as f64 / rate.max(1.0) * 1e9 >= DELAYED_ACK as f64;
+            // No packet has passed a link to the sender and back sooner than the link takes for it. (One that lets bursts pass has, but pieces
+            // that are shorter than a segment show who makes the pauses.)
+            let partial = tally.partial > 0;
+            let no_link = partial && path.other > 0 && SHORTEST_PACKET / rate.max(1.0) * 1e9 > path.other as f64;
             trips.push(Trip {
                 to: s.time,
                 rtt,
@@ -217,12 +224,12 @@ impl Transfer {
                 edge_ns: tally.edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 room_ns: room,
                 paced: 2 * room > ns,
-                spaced: tally.spaced > 0,
+                spaced: tally.spaced > 0 && !no_link,
                 passed: tally.passed,
                 busy_ns: tally.busy_ns,
                 even,
                 ns: s.time.saturating_sub(since),
-                partial: tally.partial > 0,
+                partial,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
                 short: previous.is_some(),
