@@ -11,6 +11,13 @@ use crate::shares::on_wire;
 /// Round trips from which on their fastest tells what the link takes.
 const ENOUGH: u32 = 4;
 
+/// Whether an ACK is of two full segments at least, of which the first was timed up to `end`, and of less than all: the second had it sent
+/// (RFC 1122 4.2.3.2), and the rest was not there.
+fn is_of_two(end: u32, ack: u32, flight: u32, path: &Path) -> bool {
+    let more = ack.wrapping_sub(end);
+    flight > 0 && path.payload > 0 && more >= path.payload && more <= i32::MAX as u32
+}
+
 /// A rate: bytes on the wire, and the time that they took, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passed {
@@ -26,10 +33,10 @@ impl Passed {
     /// as fast as the fastest of these.
     pub fn sample(&mut self, r: &Rtt, path: &Path) {
         let alone = r.ack == r.seq_end;
-        let Some(base) = path
-            .base
-            .filter(|base| is_prompt(r.rtt, r.flight, alone, path.payload, Some(*base)))
-        else {
+        let tells = |base: &u64| {
+            is_prompt(r.rtt, r.flight, alone, path.payload, Some(*base)) || is_of_two(r.seq_end, r.ack, r.flight, path)
+        };
+        let Some(base) = path.base.filter(tells) else {
             return;
         };
         // A smaller round trip than all before makes them longer.
@@ -103,7 +110,7 @@ impl Tail {
                 latest = latest.min(s.time);
             } else if u64::from(left) > flown.bytes {
                 break;
-            } else if s.is_prompt(path) {
+            } else if s.is_prompt(path) || is_of_two(s.end, s.ack, s.flight, path) {
                 at = (s.time, left.into());
                 known = s.time.saturating_sub(soonest);
                 break;
@@ -190,6 +197,32 @@ mod tests {
         assert_eq!(tail(&[(70, 9_000), (110, 0)], 300, &TAP_BETWEEN).uncertain / MS, 40);
         // What came after the other side went on tells nothing.
         assert_eq!(tail(&[(70, 9_000)], 65, &TAP_BETWEEN).late, 0);
+    }
+
+    /// The second of two full segments had the ACK sent, and what is less than two behind them was not there.
+    #[test]
+    fn an_ack_of_two_segments_tells_of_the_end_behind_them() {
+        let of = |segments: u32| {
+            let mut t = Transfer::default();
+            let ack = Rtt {
+                rtt: 90 * MS,
+                seq_end: 1_000,
+                ack: 1_000 * segments,
+                flight: 500,
+                window: 1_000,
+            };
+            t.sample(90 * MS, &ack, None, &TAP_BETWEEN);
+            let flown = Flown {
+                first: 0,
+                last: 0,
+                bytes: 1_000 * u64::from(segments) + 500,
+                end: 1_000 * segments + 500,
+                until: 300 * MS,
+            };
+            Tail::new(Some(&t), &flown, 60 * MS, &TAP_BETWEEN).late / MS
+        };
+        // One alone, 30 ms late, may have waited for a timer.
+        assert_eq!([1, 2, 3].map(of), [0, 30, 30]);
     }
 
     #[test]
