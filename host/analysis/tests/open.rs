@@ -147,7 +147,7 @@ fn a_request_of_another_length_is_overdue_where_nobody_is_answered() {
     // The same service goes on to answer another connection, or has just begun to.
     let mut other = asks(40_003, 60, 0.1, 200);
     let asked = 1.0 + 60.0 * 1.1;
-    let and = |other: &Conversation| [&longer[..], &[other.clone()]].concat();
+    let and = |other: &Conversation| [&longer[..], std::slice::from_ref(other)].concat();
     assert_eq!(waits(&and(&other), 1.0), 0);
     other.packet(asked + 20.0, S, "AP", 901 + 60 * 300, 101 + 61 * 200, 300);
     assert_eq!(waits(&and(&other), 1.0), 0);

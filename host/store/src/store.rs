@@ -377,6 +377,17 @@ impl Store {
         }
     }
 
+    /// No more rows come: what was given up and no commit has told of is told for good, in the room that is kept back.
+    pub fn tell_given_up(&mut self, tap: &str) -> Result<(), StoreError> {
+        if self.not_stored.is_empty() {
+            return Ok(());
+        }
+        self.use_reserve()?;
+        let told = self.try_commit(tap, &[], None);
+        self.keep_reserve();
+        told.map(|_| ())
+    }
+
     /// Put right what a crash left: the manifest decides.
     fn recover(&mut self) -> Result<(), StoreError> {
         let mut there = BTreeMap::new();

@@ -232,6 +232,9 @@ impl Keeper {
     pub fn run(mut self) {
         while let Some(mut store) = self.opened() {
             let broken = self.feed(&mut store);
+            if !broken && let Err(error) = store.tell_given_up(&self.tap) {
+                self.failed(&error);
+            }
             self.count_room(&mut store);
             tell(self.to_tell.take(), DISK_FULL);
             drop(store);

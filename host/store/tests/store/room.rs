@@ -132,6 +132,11 @@ fn a_full_disk_keeps_what_is_there_if_that_is_wanted() {
     assert!(kept > 0 && given_up > 0, "{kept} {given_up}");
     assert_eq!(stored(disk.path()), once(0..kept));
     assert_eq!(check(disk.path()).unwrap().problems, Vec::<String>::new());
+    // What was given up is told at the end, however full the disk is, and once.
+    store.tell_given_up("t").unwrap();
+    store.tell_given_up("t").unwrap();
+    assert_eq!(Manifest::read(disk.path()).unwrap().not_stored["blocks"], given_up);
+    assert_eq!(stored(disk.path()), once(0..kept));
     // It opens on the full disk, too.
     drop(store);
     let mut store = Store::open(disk.path(), options).unwrap();
@@ -141,7 +146,7 @@ fn a_full_disk_keeps_what_is_there_if_that_is_wanted() {
     store.give_up(&blocks(0..7, 1));
     store.commit("t", &blocks(kept..kept + 1, HOUR / ROWS), None).unwrap();
     assert_eq!(stored(disk.path()), once(0..kept + 1));
-    assert_eq!(Manifest::read(disk.path()).unwrap().not_stored["blocks"], 7);
+    assert_eq!(Manifest::read(disk.path()).unwrap().not_stored["blocks"], given_up + 7);
 }
 
 #[test]
