@@ -106,7 +106,7 @@ fn an_empty_analysis_still_has_its_lists() {
     assert_eq!(
         value,
         json!({"connections": [], "transactions": [], "findings": [], "segments": [], "packets": [],
-               "taps": [], "legs": [], "pie": []})
+               "taps": [], "legs": [], "lostSetups": [], "pie": []})
     );
 }
 
