@@ -177,6 +177,13 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: Unknown, rhythm
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
     });
+    if sums.sides[1] > 0 {
+        evidence.push(
+            "where it is the first data behind handshakes that is lost, it may also be a server whose queue of accepted connections is full: it \
+             drops that data until there is room, and the network lost nothing"
+                .to_owned(),
+        );
+    }
     evidence.push(format!(
         "next: read the error and drop counters of the ports {}, device by device",
         sums.way(&client, &server)
