@@ -511,7 +511,7 @@ impl Aligner {
             let tap = if which == 0 { pair.a } else { pair.b };
             beyond[which]
                 .iter()
-                .any(|&other| !matches!(self.side(tap, other, matches).fate[at], Fate::Alone | Fate::Copy))
+                .any(|&other| self.side(tap, other, matches).is_in_both(at))
         };
         let court = Court {
             pair,
@@ -648,16 +648,13 @@ impl Aligner {
                 break;
             }
         }
-        let ends = self
-            .order
-            .as_ref()
-            .and_then(|order| Some((*order.first()?, *order.last()?)));
+        let nearest = self.order.as_ref().and_then(|order| order.first().copied());
+        let whole_path = self.whole_path();
         for k in 0..self.pairs.len() {
             let (a, b) = (self.pairs[k].a, self.pairs[k].b);
             let mut places: Vec<u32> = self.pairs[k].flows.keys().copied().collect();
             places.retain(|&place| over[a][place as usize]);
             places.sort_unstable();
-            let is_whole_path = ends.is_some_and(|(first, last)| (first.min(last), first.max(last)) == (a, b));
             for place in places {
                 let Some(flow) = self.pairs[k].part(place) else {
                     continue;
@@ -693,7 +690,7 @@ impl Aligner {
                         found.offered(side, if (side == 0) == near_a { [a, b] } else { [b, a] });
                     }
                 }
-                if is_whole_path {
+                if whole_path == Some(k) {
                     let roles = |flipped: bool| if flipped { [1, 0] } else { [0, 1] };
                     let (near, far) = if near_a {
                         ((&at_a.ends, roles(false)), (&at_b.ends, roles(flow.flipped)))
@@ -702,8 +699,8 @@ impl Aligner {
                     };
                     let (tap, first) = if near_a { (a, 0) } else { (b, 1) };
                     let begins = near.0.first().filter(|begins| {
-                        let ends = ends.map(|(nearest, _)| if nearest == a { at_a.id } else { at_b.id });
-                        ends.and_then(|id| self.first_lost_syn(id))
+                        let id = nearest.map(|nearest| if nearest == a { at_a.id } else { at_b.id });
+                        id.and_then(|id| self.first_lost_syn(id))
                             .is_some_and(|lost| self.reference_time(tap, *begins) + OTHER_TIME > lost)
                     });
                     let waited = begins

@@ -2,7 +2,7 @@
 
 use crate::Passage;
 use crate::clock::Fit;
-use crate::pair::{Fate, FlowPair, Hole, Matches, Pair};
+use crate::pair::{Fate, FlowPair, Hole, Matches, Pair, Side};
 use crate::tap::{Digest, Grouped, LATE, Map, Tap, map};
 use weir_record::tcp_flag;
 
@@ -161,14 +161,20 @@ impl Court<'_> {
         if which == 0 { self.a } else { self.b }
     }
 
+    const fn side(&self, which: usize) -> &Side {
+        if which == 0 { &self.matches.a } else { &self.matches.b }
+    }
+
     fn fate(&self, which: usize, at: u32) -> Fate {
-        let side = if which == 0 { &self.matches.a } else { &self.matches.b };
-        side.fate[at as usize]
+        self.side(which).fate[at as usize]
+    }
+
+    fn is_in_both(&self, which: usize, at: u32) -> bool {
+        self.side(which).is_in_both(at as usize)
     }
 
     fn partner(&self, which: usize, at: u32) -> usize {
-        let side = if which == 0 { &self.matches.a } else { &self.matches.b };
-        side.partner[at as usize] as usize
+        self.side(which).partner[at as usize] as usize
     }
 
     fn waits(&self, which: usize, at: u32) -> bool {
@@ -365,13 +371,13 @@ impl Court<'_> {
         let (up, down) = (d.up, 1 - d.up);
         let window = &self.tap(up).window;
         let due = d.packets[up].iter().filter(|&&at| self.waits(up, at));
-        let arrived = due.filter(|&&at| matches!(self.fate(up, at), Fate::Matched | Fate::Pieces));
+        let arrived = due.filter(|&&at| self.is_in_both(up, at));
         let arrived = arrived.map(|&at| d.segments_of(down, &window[at as usize]));
         let arrived: u64 = arrived.sum();
         let alone: Vec<u32> = d.packets[up]
             .iter()
             .copied()
-            .filter(|&at| self.waits(up, at) && matches!(self.fate(up, at), Fate::Alone | Fate::Copy))
+            .filter(|&at| self.waits(up, at) && !self.is_in_both(up, at))
             .collect();
         let holes: Vec<&Hole> = self.matches.holes[up]
             .iter()
@@ -384,9 +390,9 @@ impl Court<'_> {
         }
         let evidence = Evidence::collect(self, d);
         // Transmissions that a tap beyond has seen arrived, whenever they are judged: no other one of these bytes needs to have.
-        let arrived = d.packets[up].iter().filter(|&&at| {
-            matches!(self.fate(up, at), Fate::Alone | Fate::Copy) && (self.seen_beyond)(up, at as usize)
-        });
+        let arrived = d.packets[up]
+            .iter()
+            .filter(|&&at| !self.is_in_both(up, at) && (self.seen_beyond)(up, at as usize));
         let range_of = |p: &Digest| (evidence.distance(up, p.seq), evidence.distance(up, p.end()));
         let mut claims: Vec<(i64, i64)> = arrived.map(|&at| range_of(&window[at as usize])).collect();
         // The latest first: of several transmissions it is the last that arrived.
@@ -454,8 +460,7 @@ impl Court<'_> {
                 .skip(1)
                 .map(|&k| (k, &window[k as usize]));
             let mut near = behind.take_while(|(_, q)| q.time <= p.time.saturating_add(latest));
-            let arrived = |k: u32| !matches!(self.fate(d.up, k), Fate::Alone | Fate::Copy);
-            near.find(|(k, q)| q.is_copy() && q.is_copy_of(p) && arrived(*k))
+            near.find(|(k, q)| q.is_copy() && q.is_copy_of(p) && self.is_in_both(d.up, *k))
                 .map(|(_, q)| q)
         };
         other.is_some_and(|q| {

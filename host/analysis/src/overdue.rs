@@ -10,6 +10,7 @@ use crate::flow::{Asked, Flow, Service};
 use crate::group::{Group, finding};
 use crate::message::{seconds, socket_address};
 use crate::numbers::{decimal, duration, several};
+use crate::unanswered::NEXT;
 
 /// Services that are told apart.
 const SERVICES: usize = 4096;
@@ -47,7 +48,6 @@ struct Row {
 /// What a service's answers were like.
 #[derive(Clone, Copy, Debug, Default)]
 struct Habit {
-    answers: u32,
     row: Row,
     before: Row,
     /// First packet of the newest, TAI ns.
@@ -57,6 +57,10 @@ struct Habit {
 impl Habit {
     const fn is_unusual(time: u64, longest: u64, least: u64) -> bool {
         time >= least && time / TIMES >= longest
+    }
+
+    fn answers(&self) -> u32 {
+        self.row.answers.saturating_add(self.before.answers)
     }
 
     fn answer(&self) -> u64 {
@@ -74,12 +78,11 @@ impl Habit {
         if self.row.answers == 0 {
             self.row.since = at;
         }
-        self.row.answers += 1;
+        self.row.answers = self.row.answers.saturating_add(1);
         self.row.answer = self.row.answer.max(took);
         if self.newest > 0 {
             self.row.silence = self.row.silence.max(at.saturating_sub(self.newest));
         }
-        self.answers = self.answers.saturating_add(1);
         self.newest = self.newest.max(at);
     }
 }
@@ -140,7 +143,7 @@ impl Answers {
         }
         let due = |(service, (habit, requests)): (Service, (Habit, Vec<Request<'a>>))| {
             let silence = now.saturating_sub(habit.newest);
-            let is_silent = habit.answers >= KNOWN
+            let is_silent = habit.answers() >= KNOWN
                 && requests.len() >= WAITING
                 && Habit::is_unusual(silence, habit.silence(), SILENT);
             let is_due = |request: &Request<'_>| match request.asked.length {
@@ -193,8 +196,7 @@ fn tell((address, port): Service, habit: &Habit, requests: &[Request<'_>], silen
         ),
         how,
         "it may also be requests that wait for something to happen (a long poll, a queue), or an answer that was lost before the tap".to_owned(),
-        "next: the server's log and what its threads wait for (a lock, a tier behind it); a tap nearer to the server tells whether an answer left it"
-            .to_owned(),
+        NEXT.to_owned(),
     ];
     v1::Finding {
         who: who.clone(),

@@ -15,6 +15,9 @@ const SERVICES: usize = 4096;
 /// Who waits less for an answer, ns, may wait for none: a last request may be a notice, and there are services that never answer.
 const DUE: u64 = 1_000_000_000;
 const DUE_OF_SILENT: u64 = 10_000_000_000;
+/// What to do about a server that does not answer.
+pub(crate) const NEXT: &str = "next: the server's log and what its threads wait for (a lock, a tier behind it); a tap nearer to the server tells \
+                               whether an answer left it";
 /// Services that are told.
 const TOLD: usize = 5;
 
@@ -105,11 +108,7 @@ impl Unanswered {
             evidence.push("it may also be a protocol in which the client tells and the server says nothing".to_owned());
         }
         evidence.push("it may also be an answer that was lost before the tap and never sent again".to_owned());
-        evidence.push(
-            "next: the server's log and what its threads wait for (a lock, a tier behind it); a tap nearer to the server tells whether an \
-             answer left it"
-                .to_owned(),
-        );
+        evidence.push(NEXT.to_owned());
         Some(finding(
             "UNANSWERED_REQUESTS",
             "WARNING",

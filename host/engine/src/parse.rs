@@ -17,6 +17,7 @@ mod tests;
 mod tunnel;
 
 use crate::meta::{Class, End, Key, Meta};
+pub use link::ether_type;
 use std::ops::Range;
 use weir_record::Untracked;
 

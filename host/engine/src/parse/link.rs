@@ -4,7 +4,8 @@ use super::{Layer, LinkType, NIC_MPLS_LABELS, NIC_VLAN_TAGS, Profile, Step, Walk
 use weir_record::{TunnelKind, Untracked};
 
 /// EtherTypes (IANA ieee-802-numbers).
-pub(super) mod ether_type {
+#[allow(missing_docs, reason = "the names say what they are")]
+pub mod ether_type {
     pub const IPV4: u16 = 0x0800;
     pub const IPV6: u16 = 0x86dd;
     pub const VLAN: u16 = 0x8100;
