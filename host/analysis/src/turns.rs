@@ -240,6 +240,12 @@ impl Finished {
         self.request_bytes > 0 && self.missed.is_none()
     }
 
+    /// Sequence number of its first byte, if its request was seen.
+    pub fn request_start(&self) -> Option<u32> {
+        self.was_asked()
+            .then(|| self.ends[0].wrapping_sub(self.request_bytes as u32))
+    }
+
     /// How far the server's time may be from the truth, ns; `u64::MAX`: all of it may be something else's.
     pub(crate) fn server_uncertain(&self) -> Option<u64> {
         // Whether it had to answer is not known.

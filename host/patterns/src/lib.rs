@@ -8,6 +8,7 @@
 //! is watched ([`Watched::live`]), where only the last [`WINDOW`] counts and [`changes`] tells what opened and closed.
 #![forbid(unsafe_code)]
 
+mod accept_queue;
 mod backlog;
 mod beyond;
 pub mod bins;

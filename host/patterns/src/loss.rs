@@ -3,6 +3,7 @@
 use weir_analysis::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding as make};
 use weir_messages::v1::Finding;
 
+use crate::accept_queue::FirstData;
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
 use crate::names::count;
 
@@ -31,12 +32,18 @@ const UNPROVEN: &str = "no rhythm is proven, for which more of its periods may b
 const FEWEST: usize = 16;
 
 /// One for each pair with losses and without a period.
-pub(crate) fn findings(all: &Losses, periodic: &[Periodic], likely: &[Periodic], out: &mut Vec<Finding>) {
+pub(crate) fn findings(
+    all: &Losses,
+    periodic: &[Periodic],
+    likely: &[Periodic],
+    first: &FirstData,
+    out: &mut Vec<Finding>,
+) {
     let mut by_pair: Vec<Vec<&Loss>> = vec![Vec::new(); all.by_pair.len()];
     let mut unknown = vec![Unknown::default(); all.by_pair.len()];
     for loss in all.losses.iter() {
         let pair = usize::from(loss.pair);
-        if periodic.iter().any(|found| found.has_loss(loss)) {
+        if periodic.iter().any(|found| found.has_loss(loss)) || first.is_dropped(loss) {
             continue;
         }
         if loss.side == Side::Unknown {
@@ -53,7 +60,7 @@ pub(crate) fn findings(all: &Losses, periodic: &[Periodic], likely: &[Periodic],
     most.sort_by_key(|pair| std::cmp::Reverse(segments(pair)));
     for pair in most.into_iter().take(MOST) {
         let rhythm = likely.iter().find(|found| found.has(pair as u16));
-        out.push(finding(all, pair, &by_pair[pair], unknown[pair], rhythm));
+        out.push(finding(all, pair, &by_pair[pair], unknown[pair], rhythm, first));
     }
 }
 
@@ -99,7 +106,14 @@ fn how_many(sums: &Sums, sent: [u64; 2], share: f64) -> String {
     )
 }
 
-fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: Unknown, rhythm: Option<&Periodic>) -> Finding {
+fn finding(
+    all: &Losses,
+    pair: usize,
+    losses: &[&Loss],
+    unknown: Unknown,
+    rhythm: Option<&Periodic>,
+    first: &FirstData,
+) -> Finding {
     let sums = Sums::of(losses.iter().copied());
     let shown = all.shown(|other| other == pair, &sums.ways);
     // What was sent is what brought new bytes, and what had to be sent again.
@@ -177,12 +191,13 @@ fn finding(all: &Losses, pair: usize, losses: &[&Loss], unknown: Unknown, rhythm
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
     });
-    if sums.sides[1] > 0 {
-        evidence.push(
-            "where it is the first data behind handshakes that is lost, it may also be a server whose queue of accepted connections is full: it \
-             drops that data until there is room, and the network lost nothing"
-                .to_owned(),
-        );
+    let may_be_dropped = losses.iter().filter(|loss| first.may_be_dropped(loss)).count() as u64;
+    if 2 * may_be_dropped > sums.total() {
+        evidence.push(format!(
+            "{} of them are the first data behind handshakes: it may also be a server whose queue of accepted connections is full, which drops that \
+             data until there is room (too few to tell)",
+            count(may_be_dropped)
+        ));
     }
     evidence.push(format!(
         "next: read the error and drop counters of the ports {}, device by device",

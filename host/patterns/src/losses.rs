@@ -13,6 +13,7 @@ use weir_analysis::{
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
+use crate::accept_queue::AcceptQueue;
 use crate::backlog::Transaction;
 use crate::bins::Bins;
 use crate::detector::Detector;
@@ -230,6 +231,7 @@ pub(crate) struct Losses {
     missed: Newest<(u64, u16, u32), LOSSES>,
     pub setups: Newest<CleanSetup, SETUPS>,
     pub syn_loss: SynLoss,
+    accept_queue: AcceptQueue,
     span: Option<(u64, u64)>,
 }
 
@@ -424,6 +426,7 @@ impl Detector for Losses {
     fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let (pair, _) = self.pair(route);
         self.syn_loss.connection(connection, pair);
+        self.accept_queue.connection(connection, route);
         let once = connection.setup == Some(Outcome::Ok) && connection.syns == (1, 1);
         let Some(ns) = connection.setup_ns.filter(|_| once) else {
             return;
@@ -457,6 +460,7 @@ impl Detector for Losses {
             let (_, pair) = self.pair(route);
             pair.messages[0] += 1;
             pair.messages[1] += u64::from(facts.server.is_some());
+            self.accept_queue.transaction(transaction);
         } else if self.syn_loss.is_live() {
             let (pair, _) = self.pair(route);
             self.syn_loss.set_up(transaction.id, facts, pair);
@@ -465,6 +469,7 @@ impl Detector for Losses {
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
         self.syn_loss.segment(verdict);
+        self.accept_queue.segment(verdict);
         // Neither SYNs nor FINs are data.
         if verdict.length == 0 || verdict.handshake {
             return;
@@ -514,7 +519,8 @@ impl Detector for Losses {
             out.extend(slow_setup::finding(self, found));
         }
         out.extend(likely.iter().map(|found| periodic_loss::finding(self, found)));
-        loss::findings(self, &periodic, &likely, out);
+        let first = self.accept_queue.findings(out);
+        loss::findings(self, &periodic, &likely, &first, out);
         needless::findings(self, timeline.clamped(), out);
         syn_loss::findings(self, &periodic, timeline, out);
     }

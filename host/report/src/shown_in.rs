@@ -16,6 +16,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("NEEDLESS_REPEATS", "fig-dialogues"),
     ("REORDERING", "fig-dialogues"),
     ("LOSS", "fig-losses"),
+    ("ACCEPT_QUEUE", "fig-losses"),
     ("PERIODIC_LOSS", "fig-losses"),
     ("SYN_LOSS", "fig-setups"),
     ("SYN_LOSS_BURST", "fig-losses"),
