@@ -90,7 +90,7 @@ impl std::fmt::Display for NothingInCommon {
         write!(
             f,
             "{one} ({one_connections} TCP connections) and {other} ({other_connections}) have no packet in common: \
-             were they taken on one path at one time? Analyse each alone to see what is in it"
+             were they taken on one path at one time? Analyse each alone to see what is in it; pieces of one trace are put together first (mergecap)"
         )
     }
 }

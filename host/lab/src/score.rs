@@ -961,7 +961,10 @@ impl Score {
                 .map(|t| self.row(*t, |_| true))
                 .sum::<u64>();
         if cases < pass.at_least {
-            out.push(format!("{cases} cases; at least {} are needed", pass.at_least));
+            out.push(format!(
+                "{cases} cases are too few to judge: {} are needed (at_least of [pass]), more connections make more",
+                pass.at_least
+            ));
         }
         out.extend(self.shares(pass).iter().filter_map(Share::failure));
         out

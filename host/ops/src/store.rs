@@ -25,7 +25,7 @@ struct Counts {
     /// Rows that no commit took, for want of room and for other reasons.
     full: Rows,
     failed: Rows,
-    /// Rows that retention removed, and those that went to make room on a full disk.
+    /// Rows that retention removed, and those that went to make room on a full disk: of every table.
     planned: Rows,
     made_room: Rows,
     /// How long commits took.
@@ -90,10 +90,12 @@ impl StoreCounters {
         page.counts("weir_store_rows", "Rows stored since the daemon started", |family| {
             by_table(family, &counts.stored)
         })?;
+        // Of all tables, from 0 on: a counter that begins above 0 has no increase.
         let by_reason = |family: &mut Family<'_>, reasons: [(&str, &Rows); 2]| {
             for (reason, rows) in reasons {
-                for (table, number) in rows {
-                    family.sample(&[("reason", reason), ("table", table)], *number)?;
+                for table in counts.made_room.keys() {
+                    let number = rows.get(table).copied().unwrap_or(0);
+                    family.sample(&[("reason", reason), ("table", table)], number)?;
                 }
             }
             Ok(())

@@ -90,6 +90,20 @@ impl<'a> Feed<'a> {
         })
     }
 
+    /// Rows of other sources of its tap that have this name, if there are any and nothing of this one is stored.
+    pub fn others_named(&self, name: &str) -> Option<u64> {
+        let known = self.source.as_ref().filter(|_| self.stored() == 0)?;
+        let others = self.store.manifest().sources.iter();
+        let rows = others
+            .filter(|(id, other)| {
+                let of_tap = id.split_once('/').map(|(tap, _)| tap);
+                **id != known.id && other.name == name && of_tap == known.id.split_once('/').map(|(tap, _)| tap)
+            })
+            .map(|(_, other)| other.rows.values().sum::<u64>())
+            .sum();
+        (rows > 0).then_some(rows)
+    }
+
     /// All of the source is stored: there is nothing to do.
     pub fn is_done(&self) -> bool {
         self.source.as_ref().is_some_and(|known| known.source.done)

@@ -17,14 +17,14 @@ use crate::{output, query, report, say, source, taps, text};
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
     output::keep(&args.inputs, args.output.as_deref())?;
-    let marked = args.range()?;
+    let (format, marked) = (args.format(), args.range()?);
     let order = Order::parse(&args.order_by).map_err(|error| Failure::new(format_args!("--order-by: {error}")))?;
-    if args.format == AnalyzeFormat::Json && !order.is_empty() {
+    if format == AnalyzeFormat::Json && !order.is_empty() {
         return Err(Failure::new(
             "--order-by is for text: JSON tells of connections as they end, and of all",
         ));
     }
-    if args.inputs.len() > 1 || args.format == AnalyzeFormat::Html {
+    if args.inputs.len() > 1 || format == AnalyzeFormat::Html {
         args.without_parts()?;
     }
     let [input] = args.inputs.as_slice() else {
@@ -35,7 +35,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
         marked,
         ..args.path.config()
     };
-    match args.format {
+    match format {
         AnalyzeFormat::Json => {
             let whole = Whole::written(args.output.as_deref(), args.segments)?;
             let mut whole = watched(whole, args.timeline);

@@ -15,6 +15,7 @@ use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
 
 use crate::error::Failure;
+use crate::output;
 
 /// Capture and flow analysis: was it the client, the network or the server; where were packets
 /// lost; why is it slow?
@@ -103,6 +104,7 @@ pub enum ReportFormat {
     /// One file with its charts, for the browser and for printing
     Html,
     /// Text with tables, without charts
+    #[value(alias = "md")]
     Markdown,
 }
 
@@ -112,9 +114,9 @@ pub struct AnalyzeArgs {
     /// matched packet by packet: clocks, delays and losses of each leg between them, whose time it was
     #[arg(value_name = "FILE", required = true, num_args = 1..)]
     pub inputs: Vec<String>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub format: AnalyzeFormat,
+    /// Output format (default: HTML if the output file ends in .html, JSON if in .json, else text)
+    #[arg(short, long, value_enum)]
+    pub format: Option<AnalyzeFormat>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -174,6 +176,11 @@ pub struct ReportArgs {
 }
 
 impl AnalyzeArgs {
+    /// The format of the answer.
+    pub fn format(&self) -> AnalyzeFormat {
+        output::format(self.format, self.output.as_deref(), AnalyzeFormat::Text)
+    }
+
     /// The marked range, if there is one.
     pub fn range(&self) -> Result<Option<Range>, Failure> {
         let Self { from, to, .. } = *self;
@@ -271,9 +278,9 @@ pub struct CompareArgs {
     /// Two ranges of time of one capture, in seconds from its first packet: 0-60 120-180
     #[arg(long, num_args = 2, value_names = ["FROM-TO", "FROM-TO"], value_parser = cut)]
     pub ranges: Option<Vec<Cut>>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub format: CompareFormat,
+    /// Output format (default: HTML if the output file ends in .html, JSON if in .json, else text)
+    #[arg(short, long, value_enum)]
+    pub format: Option<CompareFormat>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -488,9 +495,9 @@ pub struct PacketsArgs {
     /// analyze -f json gives, or weir query (a daemon's differ); not needed when the capture has one
     #[arg(long, value_name = "END|ID", value_parser = Wanted::read)]
     pub connection: Option<Wanted>,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "text")]
-    pub format: Format,
+    /// Output format (default: JSON if the output file ends in .json, else text)
+    #[arg(short, long, value_enum)]
+    pub format: Option<Format>,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -866,8 +873,8 @@ pub enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk (weir serve --store, weir store
-add) and has options of its own: weir-sql query --help, built by make sql.
+A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk, as weir serve --store and
+weir store add make it, and has options of its own: weir-sql query --help, built by make sql.
 
   weir query --store DIR 'SELECT setup_outcome, count(*) FROM connections GROUP BY 1'")]
 pub struct QueryArgs {

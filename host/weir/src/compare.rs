@@ -46,7 +46,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let ((first, one), (second, other)) = (of(0)?, of(1)?);
     let code = report(one.error.into_iter().chain(other.error));
     let comparison = compare([&names[0], &names[1]], [&first, &second]);
-    match args.format {
+    match output::format(args.format, args.output.as_deref(), CompareFormat::Text) {
         CompareFormat::Text => output::write(args.output.as_deref(), |out| print(&comparison, out))?,
         CompareFormat::Json => output::json(
             args.output.as_deref(),

@@ -195,6 +195,9 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         }
         connections.retain(|id| ids.contains(id));
     }
+    if connections.is_empty() && !wanted.is_all() {
+        say::line(format_args!("weir: {input}: no connection is selected"));
+    }
     Ok(Chosen {
         connections,
         verdicts,

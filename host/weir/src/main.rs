@@ -58,6 +58,11 @@ fn main() -> ExitCode {
     if sql::is_meant(&arguments) {
         return end(sql::run(arguments));
     }
+    if sql::is_missing(&arguments) {
+        return end(Err(Failure::new(
+            "--store is asked in SQL: weir query --store DIR \"SELECT ...\" (or WITH, EXPLAIN, SHOW, DESCRIBE)",
+        )));
+    }
     let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
         let odd = arguments.iter().find(|argument| argument.to_str().is_none());
         match odd.filter(|_| error.kind() == ErrorKind::InvalidUtf8) {

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use clap::ValueEnum;
 use weir_messages::v1::Analysis;
 
 use crate::error::Failure;
@@ -14,6 +15,15 @@ use crate::{measure, source};
 /// The file that `-o` names; without it, or with '-', it is standard output.
 pub fn file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| *path != Path::new("-"))
+}
+
+/// The format that is asked for; else the one that the output's name ends in; else the usual one.
+pub fn format<Format: ValueEnum>(asked: Option<Format>, output: Option<&Path>, usual: Format) -> Format {
+    let named = || {
+        let ending = file(output)?.extension()?;
+        Format::from_str(ending.to_str()?, true).ok()
+    };
+    asked.or_else(named).unwrap_or(usual)
 }
 
 /// Refuse an output that is one of the inputs: the capture would be gone.

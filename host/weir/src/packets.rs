@@ -45,7 +45,7 @@ pub fn run(args: &PacketsArgs) -> Result<ExitCode, Failure> {
             args.input, id.0
         )));
     }
-    match args.format {
+    match output::format(args.format, args.output.as_deref(), Format::Text) {
         Format::Json => output::json(
             args.output.as_deref(),
             &Analysis {

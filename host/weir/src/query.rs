@@ -114,9 +114,14 @@ async fn connect_within(url: &str, answer: Duration) -> Result<Daemon, Failure> 
     let connected = endpoint.connect().await;
     let channel = connected.map_err(|error| {
         let cause = cause(&error);
-        let guess = match cause.contains("certificate") {
-            true => "it is checked against this system's roots, or those of the file that WEIR_CA names",
-            false => "is the daemon running? Start it with: weir serve --port ...",
+        let guess = if cause.contains("CaUsedAsEndEntity") {
+            "the daemon's certificate is one of an authority: make it with basicConstraints=CA:FALSE"
+        } else if cause.contains("certificate") {
+            "it is checked against this system's roots, or those of the file that WEIR_CA names"
+        } else if cause.contains("InvalidContentType") {
+            "what answers has no TLS: a daemon without is asked by http://"
+        } else {
+            "is the daemon running? Start it with: weir serve --port ..."
         };
         Failure::new(format_args!("{url}: {cause}; {guess}"))
     })?;

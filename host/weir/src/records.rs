@@ -20,6 +20,12 @@ use crate::{analyze, say, source};
 /// Run the command.
 pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
     output::keep([&args.input], args.output.as_deref())?;
+    if source::is_url(&args.input) {
+        return Err(Failure::new(format_args!(
+            "{}: records are made of a capture file; those of a daemon: weir query records --server {0}",
+            args.input
+        )));
+    }
     let (engine, profile) = match args.profile {
         Profile::File => (Config::file(), weir_engine::Profile::Full),
         Profile::Nic => (Config::appliance(), weir_engine::Profile::Nic),

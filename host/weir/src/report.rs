@@ -60,7 +60,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         pies: &alignment.pies,
         comparison: comparison.as_ref(),
     });
-    let text = match format(args) {
+    let text = match output::format(args.format, args.output.as_deref(), ReportFormat::Html) {
         ReportFormat::Html => weir_report::html(&document),
         ReportFormat::Markdown => {
             let folder = output::file(args.output.as_deref());
@@ -125,17 +125,4 @@ fn charts(path: &Path, document: &weir_report::Document) -> Result<String, Failu
         output::binary(Some(&folder.join(name)), |out| out.write_all(chart.as_bytes()))?;
     }
     Ok(name)
-}
-
-/// As asked for, or as the name of the output says.
-fn format(args: &ReportArgs) -> ReportFormat {
-    let is_markdown = args
-        .output
-        .as_ref()
-        .and_then(|path| path.extension())
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("md"));
-    args.format.unwrap_or(match is_markdown {
-        true => ReportFormat::Markdown,
-        false => ReportFormat::Html,
-    })
 }

@@ -33,6 +33,19 @@ pub fn is_meant(arguments: &[OsString]) -> bool {
         })
 }
 
+/// Whether a store is asked, but not in SQL.
+pub fn is_missing(arguments: &[OsString]) -> bool {
+    let [_, command, rest @ ..] = arguments else {
+        return false;
+    };
+    let has = |names: &[&str]| rest.iter().any(|argument| names.iter().any(|name| argument == name));
+    let names_store = has(&["--store"])
+        || rest
+            .iter()
+            .any(|argument| argument.as_encoded_bytes().starts_with(b"--store="));
+    command == "query" && names_store && !has(&["-h", "--help"]) && !is_meant(arguments)
+}
+
 fn is_sql(argument: &OsStr) -> bool {
     let text = argument.to_string_lossy();
     let text = without_begin(&text);
@@ -100,5 +113,10 @@ mod tests {
         assert!(!meant(&["weir", "query", "findings"]));
         assert!(!meant(&["weir", "analyze", "select it.pcap"]));
         assert!(!meant(&["weir", "query"]) && !meant(&["weir"]));
+        let missing = |arguments: &[&str]| is_missing(&arguments.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(missing(&["weir", "query", "--store", "s"]) && missing(&["weir", "query", "--store=s", "SELEC 1"]));
+        assert!(
+            !missing(&["weir", "query", "--store", "s", "SELECT 1"]) && !missing(&["weir", "serve", "--store", "s"])
+        );
     }
 }

@@ -65,6 +65,13 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     let vlan = if args.flow.ignore_vlan { " --ignore-vlan" } else { "" };
     let version = format!("{}{vlan}", env!("CARGO_PKG_VERSION"));
     let mut feed = Feed::again(store, &tap, &id, &name, &version).map_err(Failure::new)?;
+    if let Some(rows) = feed.others_named(&name) {
+        say::line(format_args!(
+            "weir: {name}: tap {tap} has {} rows of a file of this name with other content: they stay, and what is in both is there twice; \
+             a file that still grows is added when it is whole",
+            count(rows)
+        ));
+    }
     let (before, packets) = (feed.stored(), feed.stored_of(Table::Packets));
     // Packets can be added to a capture that is stored without them; what was begun with them goes on with them.
     let digests = args.digests || packets > 0;

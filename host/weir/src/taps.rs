@@ -22,7 +22,7 @@ const AHEAD: usize = 4;
 
 /// Run the command.
 pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
-    match args.format {
+    match args.format() {
         AnalyzeFormat::Json => {
             let read = read(
                 args.into(),
@@ -222,7 +222,8 @@ pub fn align(
 ) -> Result<(Result<Alignment, NothingInCommon>, Vec<source::Outcome>), Failure> {
     if inputs.len() > MAX_TAPS {
         return Err(Failure::new(format_args!(
-            "{} captures: at most {MAX_TAPS} taps of a path are compared at once",
+            "{} captures: at most {MAX_TAPS} taps of a path are compared at once; pieces of one trace are put together first (mergecap -w \
+             whole.pcapng PIECE…)",
             inputs.len()
         )));
     }

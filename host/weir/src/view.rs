@@ -24,16 +24,29 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
     for input in &args.inputs {
         let path = PathBuf::from(input);
         if !path.is_file() {
-            return Err(Failure::new(format_args!(
-                "{input}: no such file; a daemon shows its own page (weir serve --page)"
-            )));
+            let why = if source::is_url(input) {
+                "a daemon shows its own page (weir serve --page)"
+            } else if path.exists() || source::comes_once(input) {
+                "not a capture file: the page reads it when it is asked to, so it is no pipe, folder or standard input"
+            } else {
+                "no such file"
+            };
+            return Err(Failure::new(format_args!("{input}: {why}")));
         }
         paths.push(path);
     }
     let access = access::of(&args.access)?;
     let (known, flow) = (args.path, args.flow);
     let captures = Arc::new(Captures::new(Arc::new(
-        move |paths: &[PathBuf], progress: &Progress| read(paths, known, flow, progress),
+        move |paths: &[PathBuf], progress: &Progress| {
+            let read = read(paths, known, flow, progress);
+            // Who waits at the terminal sees it, too.
+            read.inspect_err(|error| {
+                if !progress.is_cancelled() {
+                    say::line(format_args!("weir: {error}"));
+                }
+            })
+        },
     )));
     if let Some(first) = paths.first() {
         let name = |path: &Path| {
@@ -70,8 +83,15 @@ pub fn site(options: &PageOptions, access: Access) -> Site {
         let folder = program.as_deref().and_then(Path::parent);
         folder.unwrap_or(Path::new(".")).join("page")
     };
+    let files = options.page_files.clone().unwrap_or_else(beside);
+    if !files.join("index.html").is_file() {
+        say::line(format_args!(
+            "weir: there is no page in {}; make page builds it, --page-files says where it is",
+            files.display()
+        ));
+    }
     Site {
-        files: options.page_files.clone().unwrap_or_else(beside),
+        files,
         hosts: options.page_host.clone(),
         access,
     }

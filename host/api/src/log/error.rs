@@ -44,7 +44,13 @@ impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io { doing, path, source } => {
-                write!(f, "record log: cannot {doing} {}: {source}", path.display())
+                write!(f, "record log: cannot {doing} {}: {source}", path.display())?;
+                match source.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        write!(f, "; weir serve --data names a folder that may be written")
+                    }
+                    _ => Ok(()),
+                }
             }
             Self::NotOpen(why) => write!(f, "{why}; it is opened when the daemon is started again"),
             Self::Locked(path) => write!(

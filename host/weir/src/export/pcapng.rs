@@ -21,13 +21,16 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     let Some(path) = &args.output else {
         return Err(Failure::new("pcapng goes to a file: -o FILE"));
     };
-    if let Some(input) = args
-        .inputs
-        .iter()
-        .find(|input| source::is_url(input) || source::comes_once(input))
-    {
+    for input in &args.inputs {
+        let why = if source::is_url(input) {
+            "a daemon keeps none"
+        } else if source::comes_once(input) {
+            "save it to a file first"
+        } else {
+            continue;
+        };
         return Err(Failure::new(format_args!(
-            "{input}: packets are copied out of a capture file, which is read twice; a daemon keeps none"
+            "{input}: packets are copied out of a capture file, which is read twice; {why}"
         )));
     }
     output::keep(&args.inputs, Some(path))?;

@@ -78,6 +78,12 @@ impl Outputs {
                 ));
             }
             (number, Some(folder)) => {
+                if folder.is_file() {
+                    return Err(Failure::new(format_args!(
+                        "{}: is a file, and several tables go into a folder; or one of them with --table NAME",
+                        folder.display()
+                    )));
+                }
                 std::fs::create_dir_all(folder)
                     .map_err(|error| Failure::write(&folder.display().to_string(), &error))?;
                 let all = Table::ALL.into_iter();
