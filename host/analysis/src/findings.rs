@@ -233,7 +233,9 @@ impl Findings {
                 *count += u64::from(reset);
             }
             // Behind its own FIN a client waits for nothing: the last that it sends is often TLS's notice of closing.
-            let waits = |last: &&Finished| last.request_bytes > 0 && last.response.is_none() && !flow.sent_fin(0);
+            let waits = |last: &&Finished| {
+                last.request_bytes > 0 && last.response.is_none() && !last.overlapped && !flow.sent_fin(0)
+            };
             if let Some(last) = last.filter(waits) {
                 self.unanswered_by[usize::from(resets[1])] += 1;
                 self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
@@ -315,7 +317,7 @@ impl Findings {
             self.transfers(flow, given);
         }
         let Some(turn) = &flow.turn else { return };
-        let turns = turn.shares().answered;
+        let turns = turn.shares().answered - turn.shares().crossed;
         if turns < CHATTY_TURNS {
             return;
         }

@@ -240,6 +240,14 @@ impl TimeShares {
             s.protocol += std::mem::take(&mut s.server);
             s.server_uncertain = 0;
         }
+        if done.overlapped {
+            // Who sends before it has heard waits for no round trip; whose the rest was, nothing tells.
+            let latency = std::mem::take(&mut s.latency);
+            s.protocol += latency;
+            let most = s.client + s.server + latency;
+            s.client_uncertain = if s.think > 0 { s.client_uncertain } else { most };
+            s.server_uncertain = most;
+        }
         debug_assert_eq!(
             s.total(),
             before.unwrap_or(0)

@@ -304,6 +304,8 @@ pub(crate) struct Shares {
     pub request: u64,
     pub response: u64,
     pub answered: u32,
+    /// Those of them whose data crossed.
+    pub crossed: u32,
 }
 
 /// What only connections with losses or probes have.
@@ -746,6 +748,9 @@ impl Turn {
         shares.request = shares.request.saturating_add(done.request);
         shares.response = shares.response.saturating_add(done.response.unwrap_or(0));
         shares.answered = shares.answered.saturating_add(u32::from(asked && answered));
+        shares.crossed = shares
+            .crossed
+            .saturating_add(u32::from(asked && answered && request.overlapped));
         past.previous = if answered { response.last } else { 0 };
         if asked && answered {
             past.asked = done.request_bytes as u32;

@@ -2322,6 +2322,23 @@ fn a_reset_instead_of_an_answer_is_told() {
     assert_eq!(abortive(true, false, 1.0), ("WARNING".to_owned(), 1, 0));
     assert_eq!(abortive(false, false, 1.0), ("INFO".to_owned(), 1, 0));
     assert_eq!(abortive(true, true, 1.0), ("INFO".to_owned(), 0, 0));
+    // Nor is the rest of a request missed that was answered before it had come.
+    let mut c = start();
+    c.packet(0.06, S, "AP", 901, A, 100);
+    c.packet(0.1, C, "A", A, 1001, 1000);
+    c.packet(0.111, S, "AP", 1001, A + 1000, 200);
+    c.packet(0.112, C, "AP", A + 1000, 1001, 1000);
+    c.packet(0.115, S, "R", 1201, 0, 0);
+    let early = analyze(&c.packets);
+    assert_eq!(
+        early
+            .findings
+            .iter()
+            .find(|f| f.kind == "ABORTIVE_CLOSE")
+            .unwrap()
+            .severity,
+        "INFO"
+    );
     // A last word behind which the client closes asks for nothing.
     let mut c = start();
     c.packet(0.06, S, "AP", 901, A, 100);

@@ -103,6 +103,27 @@ fn the_first_wait_for_a_delayed_ack_is_nagles_too() {
     }
 }
 
+/// Two streams that do not wait for each other: no turns, of which a path could take no more.
+#[test]
+fn who_sends_before_it_has_heard_waits_for_no_round_trip() {
+    let mut c = start(true);
+    let (mut asked, mut sent) = (101, 901);
+    for n in 0..300 {
+        let at = 0.1 + 0.010 * f64::from(n);
+        c.packet(at, C, "AP", asked, sent - u32::from(n > 0) * 30, 20);
+        asked += 20;
+        c.packet(at + 0.001, S, "AP", sent, asked - 20, 30);
+        sent += 30;
+    }
+    let a = analyze(&c.packets);
+    assert!(a.findings.iter().all(|f| f.kind != "LATENCY_BOUND"), "{:?}", a.findings);
+    let crossed: Vec<_> = a.transactions.iter().filter(|t| t.overlapped).collect();
+    assert!(crossed.len() > 200);
+    for t in crossed {
+        about(shares(t).latency_seconds.unwrap_or(0.0), 0.0);
+    }
+}
+
 /// The engine writes no RTT record 256 times 2^20 ns after the last, within one of these: then nothing tells when the ACK came.
 #[test]
 fn a_wait_for_an_ack_of_which_no_record_tells_is_uncertain() {
@@ -214,6 +235,25 @@ fn a_late_response_behind_a_skipped_id_may_have_been_sent_before() {
     about(uncertain(true, 0.230).unwrap(), 0.230);
     assert_eq!(uncertain(true, 0.210), None, "no timer is as short");
     assert_eq!(uncertain(false, 0.230), None);
+}
+
+/// The same of the first response: nothing was heard of the server before.
+#[test]
+fn a_first_response_behind_a_skipped_id_may_have_been_sent_before() {
+    let uncertain = |skipped: bool| {
+        let mut c = start(true);
+        c.packet(0.100, C, "AP", 101, 901, 200);
+        c.packet(0.100 + TRIP, S, "A", 901, 301, 0);
+        if skipped {
+            c.packet(0.100 + TRIP + WORK, S, "AP", 901, 301, 300);
+            c.packets.pop();
+        }
+        c.packet(0.330, S, "AP", 901, 301, 300);
+        c.packet(0.330 + NEAR, C, "A", 301, 1201, 0);
+        transactions(&c)[0].server_uncertain_seconds
+    };
+    about(uncertain(true).unwrap(), 0.230);
+    assert_eq!(uncertain(false), None);
 }
 
 /// The server holds back its ACK of a request that the client's FIN came right behind, until that comes again: its answer to the repeat is no

@@ -315,7 +315,11 @@ impl Transfer {
     /// The ACK that let the sender go on at `next`, if one did.
     fn trigger(&self, after: u64, next: u64, path: &Path) -> Option<Sample> {
         let slack = path.slack();
-        let near = |s: &&Sample| s.time >= after && s.time <= next && next - s.time <= path.other.saturating_add(slack);
+        // Sooner than the way to the sender and back takes, no ACK made it send.
+        let least = path.other.saturating_sub(path.jitter());
+        let near = |s: &&Sample| {
+            s.time >= after && s.time <= next && (least..=path.other.saturating_add(slack)).contains(&(next - s.time))
+        };
         self.samples.iter().rev().take(4).find(near).copied()
     }
 
@@ -529,7 +533,7 @@ mod tests {
     /// congestion window may have been one segment after a loss.
     #[test]
     fn less_than_a_segment_waits_for_the_ack_of_the_last_such_piece() {
-        let waits = |bytes: u32, acked: u32, lost: bool| {
+        let waits_for = |heard: u64, bytes: u32, acked: u32, lost: bool| {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
             let mut so_far = None;
             for message in 0..3u32 {
@@ -543,7 +547,7 @@ mod tests {
                 if lost && message == 0 {
                     t.loss(None, first + MS, &path);
                 }
-                t.sample(first + 60 * MS, &rtt(60 * MS, b.seq + acked, 0), None, &path);
+                t.sample(first + heard * MS, &rtt(heard * MS, b.seq + acked, 0), None, &path);
                 so_far = Some(SoFar {
                     first: 0,
                     last: b.last,
@@ -554,7 +558,10 @@ mod tests {
             causes.dedup();
             causes
         };
+        let waits = |bytes: u32, acked: u32, lost: bool| waits_for(60, bytes, acked, lost);
         assert_eq!(waits(400, 400, false), [Cause::Nagle]);
+        // A delayed ACK passed the tap too late to have let the next go.
+        assert_ne!(waits_for(90, 400, 400, false), [Cause::Nagle]);
         assert_eq!(waits(1000, 1000, false), [Cause::SendBuffer]);
         assert_eq!(waits(400, 300, false), [Cause::SendBuffer]);
         assert!(waits(400, 400, true).contains(&Cause::CongestionWindow));

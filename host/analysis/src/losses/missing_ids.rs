@@ -83,7 +83,7 @@ impl Losses {
         };
         self.hidden = Some(Hidden {
             from: e.seq,
-            known: entry.lost_at,
+            known: waited_from,
             again: if by_connection { Again::Yes } else { Again::IfCounted },
         });
         if by_connection {
