@@ -764,12 +764,20 @@ impl Flow {
         trip.is_none() || m.given.trip.is_some() && is_sample()
     }
 
+    /// What is acknowledged at once came late: a slow link, or a queue, may be behind the tap.
+    fn waited(&self, side: usize, rtt: &Rtt) -> bool {
+        let least = self.at_most(side);
+        let is_late = least.is_some_and(|least| rtt.rtt > least.saturating_add(limits::SLACK));
+        is_late && limits::is_prompt(rtt.rtt, rtt.flight, rtt.ack == rtt.seq_end, self.setup.payload(), least)
+    }
+
     /// A round trip of `side`'s data that is part of a transfer.
     pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, given: Given, pool: &mut Pool) {
         let s = side & 1;
         let segment = self.setup.segment();
-        // Most transfers are one flight.
-        if self.extras.limits().is_none() && rtt.flight < FLIGHT * segment && self.rtt.samples(s) < TRIPS {
+        // Most transfers are one flight, and come over no slow link.
+        let is_short = || rtt.flight < FLIGHT * segment && self.rtt.samples(s) < TRIPS;
+        if self.extras.limits().is_none() && is_short() && !self.waited(s, rtt) {
             return;
         }
         let path = self.limit_path(s, given);

@@ -710,6 +710,38 @@ fn the_end_of_a_flight_on_a_slow_link_is_not_the_time_of_who_waits_for_it() {
     }
 }
 
+/// Three segments are no transfer to watch; but the ACK of the first tells that the others take longer than the path.
+#[test]
+fn a_short_response_that_comes_over_a_slow_link_makes_the_clients_time_uncertain() {
+    let mut c = start(true);
+    for n in 0..2 {
+        let (at, seq) = (0.1 + f64::from(n), 901 + 4380 * n);
+        c.packet(at, C, "AP", 101 + 200 * n, seq, 200);
+        let answer = at + TRIP + WORK;
+        for i in 0..3 {
+            c.packet(
+                answer,
+                S,
+                if i == 2 { "AP" } else { "A" },
+                seq + 1460 * i,
+                301 + 200 * n,
+                1460,
+            );
+        }
+        for i in 1..=3 {
+            let ack = answer + NEAR + SLOW * f64::from(i);
+            c.packet(ack, C, "A", 301 + 200 * n, seq + 1460 * i, 0);
+        }
+    }
+    let t = &transactions(&c)[1];
+    let gap = 1.0 - TRIP - WORK - NEAR;
+    about(
+        shares(t).user_think_seconds + shares(t).client_processing_seconds,
+        gap - SLOW,
+    );
+    about(t.client_uncertain_seconds.unwrap(), 2.0 * SLOW);
+}
+
 /// Ten segments in one flight take 0.1 ms past the tap; their link has 2 Mbit/s.
 #[test]
 fn a_flight_is_no_faster_than_its_link() {
