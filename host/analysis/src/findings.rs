@@ -15,6 +15,7 @@ use crate::quality::Quality;
 use crate::refusals::Refusals;
 use crate::setup::Outcome;
 use crate::shares::Measure;
+use crate::stale::Stale;
 use crate::surroundings::Surroundings;
 use crate::turns::Finished;
 use crate::unanswered::Unanswered;
@@ -128,6 +129,7 @@ pub(crate) struct Findings {
     reset: Group,
     refused: Group,
     refusals: Refusals,
+    stale: Stale,
     /// From the first SYN of those that failed until they did, ns, and those of which that is known.
     failed_ns: u64,
     failed_timed: u64,
@@ -224,6 +226,7 @@ impl Findings {
             self.unanswered
                 .connection(flow, kind, last.and_then(|last| last.unanswered));
         }
+        let is_stale = established && last.is_some_and(|last| self.stale.is_asked(flow, last));
         let fins = usize::from(flow.sent_fin(0)) + usize::from(flow.sent_fin(1));
         let resets = [flow.sent_rst(0), flow.sent_rst(1)];
         if established && resets != [false; 2] && fins < 2 && kind != Kind::Refused {
@@ -236,7 +239,7 @@ impl Findings {
             let waits = |last: &&Finished| {
                 last.request_bytes > 0 && last.response.is_none() && !last.overlapped && !flow.sent_fin(0)
             };
-            if let Some(last) = last.filter(waits) {
+            if let Some(last) = last.filter(waits).filter(|_| !is_stale) {
                 self.unanswered_by[usize::from(resets[1])] += 1;
                 self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
             }
@@ -658,6 +661,7 @@ impl Findings {
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
+        out.extend(self.stale.finding());
         out.extend(self.unanswered.finding());
         out.extend(self.quality.finding(around));
         out

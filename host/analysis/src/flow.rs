@@ -86,6 +86,8 @@ pub(crate) struct Trouble {
     pub zero_windows: [u32; 2],
     pub small_windows: [u32; 2],
     fin_repeat: u64,
+    /// ACKs of what had not been seen.
+    pub early_acks: u32,
     pub handshake: Handshake,
     /// Smallest round trip to the server of any connection, when something was in trouble last, ns.
     pub to_server: Option<u64>,
@@ -482,7 +484,7 @@ impl Flow {
     }
 
     /// When this side's first FIN passed; 0: it did not, or that is not known.
-    const fn fin_time(&self, side: usize) -> u64 {
+    pub const fn fin_time(&self, side: usize) -> u64 {
         match self.first_end() {
             FirstEnd::Fin(first) if first as usize == side & 1 => self.end_time,
             FirstEnd::Rst(_) if side & 1 == 1 && self.sent_fin(0) => 0,
@@ -633,6 +635,9 @@ impl Flow {
         }
         if segment == Some(Segment::Fill) && e.what & what::PUSH != 0 {
             turn.push_at(s, e.seq.wrapping_add(e.length));
+        }
+        if e.what & what::ACK_UNSEEN != 0 {
+            trouble.early_acks = trouble.early_acks.saturating_add(1);
         }
         if e.what & what::ACK_UNSEEN != 0 && s == 1 {
             let is_own = e.what & (what::GAP | what::BELOW | what::WILD) != 0;

@@ -46,6 +46,7 @@ mod sink;
 mod slab;
 mod sliding;
 mod slow_start;
+mod stale;
 mod statistics;
 mod summary;
 mod surroundings;

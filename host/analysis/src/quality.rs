@@ -19,6 +19,9 @@ const MIDSTREAM_SHARE: f64 = 0.05;
 const OVERSIZE: u64 = 2;
 const OFFLOADED: u64 = 3;
 
+/// ACKs that stand before the data they acknowledge, from which on that is no chance.
+const EARLY: u64 = 3;
+
 /// Reasons for which traffic of interest is not followed, and what that costs. Frames without IP and unknown ICMP are not.
 /// [`Untracked::Fragment`] is apart: it counts pieces of datagrams that were put together, too.
 const REASONS: [(Untracked, &str); 7] = [
@@ -47,6 +50,9 @@ pub(crate) struct Quality {
     /// Those of them with data of which it is a guess which end is the client.
     guessed: u64,
     offloaded: u64,
+    /// ACKs before the data that they acknowledge, where all of that came, and connections with them.
+    early: u64,
+    skewed: u64,
     /// They are there with other tags, too.
     twins: u64,
     /// Options of their SYNs were cut.
@@ -58,7 +64,14 @@ pub(crate) struct Quality {
 impl Quality {
     pub fn connection(&mut self, flow: &Flow) {
         self.connections += 1;
-        self.missed += flow.counts(0).missed + flow.counts(1).missed;
+        let missed = flow.counts(0).missed + flow.counts(1).missed;
+        self.missed += missed;
+        let early = flow.extras.trouble().map_or(0, |trouble| trouble.early_acks);
+        let is_skewed = early > 0 && missed == 0;
+        if is_skewed {
+            self.early += u64::from(early);
+            self.skewed += 1;
+        }
         let is_midstream = flow.setup.outcome == Outcome::Midstream;
         let has_data = || flow.directions.iter().any(|direction| direction.payload > 0);
         let is_offloaded = is_offloaded(flow);
@@ -67,7 +80,7 @@ impl Quality {
         self.offloaded += u64::from(is_offloaded);
         self.twins += u64::from(flow.is_twin());
         self.cut += u64::from(flow.setup.is_cut());
-        if is_midstream || is_offloaded || flow.is_twin() || flow.setup.is_cut() {
+        if is_midstream || is_offloaded || is_skewed || flow.is_twin() || flow.setup.is_cut() {
             self.told.add(flow);
         }
     }
@@ -112,6 +125,14 @@ impl Quality {
                         several(missed, "segment", "segments")
                     ),
                 }
+            ));
+        }
+        if self.early >= EARLY {
+            evidence.push(format!(
+                "{} of {} come before the data that they acknowledge, all of which came later: the two directions were captured with clocks or \
+                 delays of their own; round trips on one side of the tap, places of losses and whose time it was are not certain",
+                several(self.early, "ACK", "ACKs"),
+                connections(self.skewed)
             ));
         }
         let midstream = self.midstream;
@@ -185,6 +206,7 @@ impl Quality {
                 ("optionsCut", cut as f64),
                 ("clientsGuessed", self.guessed as f64),
                 ("twins", twins as f64),
+                ("earlyAcks", self.early as f64),
             ],
         ))
     }

@@ -2352,6 +2352,39 @@ fn a_reset_instead_of_an_answer_is_told() {
     );
 }
 
+/// A pool asks on a connection that the server has closed meanwhile; the notice of a client that closes, too, is no request.
+#[test]
+fn a_request_after_the_servers_fin_is_told() {
+    let told = |wait: f64, bytes: u32, closes: bool| {
+        let mut c = start();
+        c.packet(0.05, C, "AP", A, 901, 100);
+        c.packet(0.06, S, "AP", 901, A + 100, 100);
+        c.packet(0.07, C, "A", A + 100, 1001, 0);
+        c.packet(5.06, S, "AF", 1001, A + 100, 0);
+        let at = 5.06 + wait;
+        let ack = if wait < 0.01 { 1001 } else { 1002 };
+        c.packet(at, C, "AP", A + 100, ack, bytes);
+        if closes {
+            c.packet(at, C, "AF", A + 100 + bytes, ack, 0);
+        }
+        c.packet(at + 0.001, S, "R", 1002, 0, 0);
+        let found = analyze(&c.packets).findings;
+        let of = |kind: &str| found.iter().find(|f| f.kind == kind);
+        assert!(of("ABORTIVE_CLOSE").is_none_or(|f| f.severity == "INFO"));
+        of("CLOSED_BEFORE_REQUEST").map(|f| {
+            let value = |name: &str| match f.values[name].value {
+                Some(v1::finding_value::Value::Number(n)) => n,
+                _ => panic!("{name}"),
+            };
+            (value("knew") as u64, (value("idleMostSeconds") * 1e3).round() as u64)
+        })
+    };
+    assert_eq!(told(0.5, 100, false), Some((1, 5_000)));
+    assert_eq!(told(0.5, 100, true), Some((1, 5_000)));
+    assert_eq!(told(0.001, 100, false), Some((0, 5_000)), "they met on the way");
+    assert_eq!(told(0.5, 31, true), None, "a notice");
+}
+
 /// A segment that is sent again is no more data of the application.
 #[test]
 fn application_data_is_counted_once() {

@@ -710,6 +710,28 @@ fn the_end_of_a_flight_on_a_slow_link_is_not_the_time_of_who_waits_for_it() {
     }
 }
 
+/// Each direction has a clock of its own: ACKs stand before the data that they acknowledge. Where the data never comes, the capture missed it.
+#[test]
+fn directions_that_are_out_of_step_are_told() {
+    let early = |missed: bool| {
+        let mut c = start(true);
+        for n in 0..4 {
+            let (at, seq) = (0.1 + f64::from(n), 901 + 300 * n);
+            c.packet(at, C, "AP", 101 + 200 * n, seq, 200);
+            c.packet(at + TRIP, C, "A", 301 + 200 * n, seq + 300, 0);
+            c.packet(at + TRIP + NEAR, S, "AP", seq, 301 + 200 * n, 300);
+            if missed && n == 2 {
+                c.packets.pop();
+            }
+        }
+        let a = analyze(&c.packets);
+        let told = a.findings.into_iter().find(|f| f.kind == "CAPTURE_QUALITY")?;
+        told.values["earlyAcks"].value.clone()
+    };
+    assert_eq!(early(false), Some(v1::finding_value::Value::Number(4.0)));
+    assert_eq!(early(true), None);
+}
+
 /// Three segments are no transfer to watch; but the ACK of the first tells that the others take longer than the path.
 #[test]
 fn a_short_response_that_comes_over_a_slow_link_makes_the_clients_time_uncertain() {

@@ -1,11 +1,13 @@
 //! `LOSS`: losses without a period, with their place: always pointed out.
 
+use std::collections::HashSet;
+
 use weir_analysis::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding as make};
 use weir_messages::v1::Finding;
 
 use crate::accept_queue::FirstData;
 use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
-use crate::names::count;
+use crate::names::{count, several};
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
@@ -28,6 +30,8 @@ const WIDER: usize = 16;
 const UNEVEN: f64 = 1.2;
 /// Of losses that are not at random.
 const UNPROVEN: &str = "no rhythm is proven, for which more of its periods may be needed";
+/// Losses of a segment from which on it is stuck.
+const STUCK: usize = 3;
 /// Slots are put together by pairs, again and again, down to so many.
 const FEWEST: usize = 16;
 
@@ -130,7 +134,14 @@ fn finding(
     if shown != [1.0; 2] {
         evidence.push(HIDDEN.to_owned());
     }
-    if sums.total() >= LEAST {
+    let stuck = stuck(losses);
+    if let Some(segments) = stuck {
+        evidence.push(format!(
+            "the same segments again and again: they are {}, lost {:.1} times each",
+            several(segments, "segment", "segments"),
+            sums.total() as f64 / segments as f64
+        ));
+    } else if sums.total() >= LEAST {
         let (how, no_rhythm) = if bursts.is_clear {
             let how = format!(
                 "in bursts: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
@@ -186,8 +197,12 @@ fn finding(
         ));
     }
     evidence.push(sums.waited());
-    evidence.push(if bursts.is_clear || bursts.uneven.is_some() {
-        "it may also be a queue that overflows in bursts of traffic: see whether throughput is highest then".to_owned()
+    evidence.push(if stuck.is_some() {
+        "it may also be an outage, or a path that does not carry segments of that size (MTU): see whether anything passed meanwhile, and how large"
+            .to_owned()
+    } else if bursts.is_clear || bursts.uneven.is_some() {
+        "it may also be a queue that overflows in bursts of traffic, or a policer that drops what exceeds its rate: see whether throughput is highest then"
+            .to_owned()
     } else {
         "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
     });
@@ -228,6 +243,15 @@ fn finding(
     );
     finding.who = all.pairs.who(pair);
     finding
+}
+
+/// So many segments, if each was lost again and again.
+fn stuck(losses: &[&Loss]) -> Option<u64> {
+    let segments: HashSet<_> = losses
+        .iter()
+        .map(|loss| (loss.id, loss.from_server, loss.seq))
+        .collect();
+    (losses.len() >= STUCK * segments.len()).then_some(segments.len() as u64)
 }
 
 /// How much it matters that `few` of `many` were lost.

@@ -18,6 +18,7 @@ pub(crate) struct MirrorDuplicates {
     packets: [u64; 2],
     /// Recognised: of an ACK only when it follows at once, of data always.
     copies: [u64; 2],
+    /// With what came again; without copies.
     data: [u64; 2],
     data_copies: [u64; 2],
     group: Group,
@@ -39,7 +40,7 @@ impl Detector for MirrorDuplicates {
             let sent = connection.sent[side];
             self.packets[side] += sent.packets;
             self.copies[side] += sent.mirror_copies;
-            self.data[side] += u64::from(sent.data_segments);
+            self.data[side] += u64::from(sent.data_packets);
             own += sent.mirror_copies;
         }
         if own > 0 {

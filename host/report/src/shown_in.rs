@@ -33,6 +33,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("DELAYED_ACK", "fig-transactions"),
     ("CONNECTION_PER_TRANSACTION", "fig-durations"),
     ("ABORTIVE_CLOSE", "fig-durations"),
+    ("CLOSED_BEFORE_REQUEST", "fig-durations"),
     ("UNANSWERED_REQUESTS", "tab-signatures"),
     ("ZERO_WINDOW", "tab-connections"),
     ("SMALL_WINDOW", "tab-connections"),

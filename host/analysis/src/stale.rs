@@ -1,0 +1,85 @@
+//! Requests on connections that their servers had closed: a pool keeps connections longer than the server does (`docs/src/findings.md`).
+
+use weir_messages::v1;
+
+use crate::flow::Flow;
+use crate::group::{Group, finding};
+use crate::message::seconds;
+use crate::numbers::{connections, count, lasting};
+use crate::turns::Finished;
+
+/// What a client that closes, too, sends as its last may be a notice of that, in so many bytes (TLS's, HTTP/2's before it).
+const NOTICE: u64 = 80;
+
+/// Connections with a request behind the server's FIN, which a RST answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stale {
+    group: Group,
+    /// The client had the FIN when it asked.
+    knew: u64,
+    /// How long no data had passed when the server closed, shortest and longest, ns.
+    idle: Option<(u64, u64)>,
+}
+
+impl Stale {
+    /// Whether the last request of a connection is one; it is counted then.
+    pub fn is_asked(&mut self, flow: &Flow, last: &Finished) -> bool {
+        let closed = flow.fin_time(1);
+        let asked = last.request_time;
+        let is_request = last.request_bytes > if flow.sent_fin(0) { NOTICE } else { 0 };
+        if closed == 0 || asked <= closed || !is_request || last.response.is_some() || !flow.sent_rst(1) {
+            return false;
+        }
+        self.group.include(flow.id, closed, flow.last);
+        // The FIN had been at the client, and the request made its way back.
+        let way = flow.trip(1).unwrap_or(u64::MAX);
+        self.knew += u64::from(asked - closed >= way);
+        let quiet = last
+            .client
+            .and_then(|quiet| closed.checked_sub(asked.saturating_sub(quiet)));
+        if let Some(quiet) = quiet {
+            let (least, most) = self.idle.unwrap_or((quiet, quiet));
+            self.idle = Some((least.min(quiet), most.max(quiet)));
+        }
+        true
+    }
+
+    pub fn finding(&self) -> Option<v1::Finding> {
+        let all = self.group.count();
+        if all == 0 {
+            return None;
+        }
+        let mut evidence = vec![format!(
+            "the server had sent its FIN, and answered the request by a RST: in {} the client had the FIN when it asked, in {} the two may have met on the way",
+            count(self.knew),
+            count(all - self.knew)
+        )];
+        let (least, most) = self.idle.unwrap_or_default();
+        if self.idle.is_some() {
+            evidence.push(format!(
+                "the servers closed after {} to {} without data",
+                lasting(seconds(least)),
+                lasting(seconds(most))
+            ));
+        }
+        evidence.push("who asked got an error (connection reset) instead of an answer, unless the request was sent again elsewhere".to_owned());
+        evidence.push("it may also be a server that closed for another reason: it was stopped, or takes so many requests of a connection only".to_owned());
+        evidence.push(
+            "next: let the clients' pools give up idle connections sooner than the server does (its keep-alive timeout), or make that longer"
+                .to_owned(),
+        );
+        let mut values = vec![("connections", all as f64), ("knew", self.knew as f64)];
+        if self.idle.is_some() {
+            values.extend([("idleLeastSeconds", seconds(least)), ("idleMostSeconds", seconds(most))]);
+        }
+        Some(finding(
+            "CLOSED_BEFORE_REQUEST",
+            "WARNING",
+            0.9,
+            format!("{} had a request after the server had closed", connections(all)),
+            evidence,
+            &self.group,
+            &values,
+        ))
+    }
+}
