@@ -435,7 +435,9 @@ impl Transfer {
         done.queueing = done.queueing.min(done.by.sum());
         done.queued_window = done.queued_window.min(done.by.of(Cause::ReceiverWindow));
         done.queued_buffer = done.queued_buffer.min(done.by.of(Cause::SendBuffer));
-        done.doubtful = done.doubtful.min(done.by.of(Cause::Application));
+        let application = done.by.of(Cause::Application);
+        done.doubtful = done.doubtful.min(application);
+        done.quiet = done.quiet.min(application);
         self.total.join(&done);
         self.forget(next);
         done

@@ -201,7 +201,9 @@ impl TimeShares {
             }
         }
         let idle = s.transfer(request, done.request_bytes, m);
-        s.client += idle;
+        let quiet = request.map_or(0, |charged| charged.quiet.min(idle));
+        s.think += quiet;
+        s.client += idle - quiet;
         s.recover(end);
         if let Some(gap) = server {
             // Until the last of the request has come, the server cannot answer it.

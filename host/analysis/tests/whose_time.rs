@@ -710,6 +710,21 @@ fn the_end_of_a_flight_on_a_slow_link_is_not_the_time_of_who_waits_for_it() {
     }
 }
 
+/// A client that tells something now and then and hears nothing: no faster client would tell sooner.
+#[test]
+fn long_pauses_of_a_client_that_tells_are_thinking() {
+    let mut c = start(true);
+    for n in 0..6 {
+        let (at, seq) = (0.1 + 1.5 * f64::from(n), 101 + 200 * n);
+        c.packet(at, C, "AP", seq, 901, 200);
+        c.packet(at + TRIP, S, "A", 901, seq + 200, 0);
+    }
+    let all = transactions(&c);
+    let sum = |of: fn(&v1::TimeShares) -> f64| all.iter().map(|t| of(&shares(t))).sum::<f64>();
+    about(sum(|s| s.user_think_seconds), 5.0 * 1.5);
+    assert!(sum(|s| s.client_processing_seconds) < 0.1);
+}
+
 /// Each direction has a clock of its own: ACKs stand before the data that they acknowledge. Where the data never comes, the capture missed it.
 #[test]
 fn directions_that_are_out_of_step_are_told() {

@@ -95,6 +95,8 @@ pub(crate) struct Charged {
     pub queued_buffer: u64,
     /// Of the application's time, that in which an ACK of which no record tells may have been waited for, ns.
     pub doubtful: u64,
+    /// Pauses of the application in which nothing was sent for as long as a user may think, ns.
+    pub quiet: u64,
 }
 
 impl Charged {
@@ -123,6 +125,7 @@ impl Charged {
         self.queued_window = self.queued_window.saturating_add(other.queued_window);
         self.queued_buffer = self.queued_buffer.saturating_add(other.queued_buffer);
         self.doubtful = self.doubtful.saturating_add(other.doubtful);
+        self.quiet = self.quiet.saturating_add(other.quiet);
     }
 
     /// A transfer that had one limit.

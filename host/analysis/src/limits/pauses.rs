@@ -10,6 +10,7 @@ use super::sample::{Sample, is_spaced};
 use super::spans::{Span, Sure};
 use super::{CONTEXT, SoFar, Transfer};
 use crate::seq::{at_or_before, before};
+use crate::shares::USER_THINK;
 use crate::writes::Writes;
 
 /// Segments of others between two of them on a slow link.
@@ -103,6 +104,9 @@ impl Transfer {
             let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
             if small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
                 self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
+            }
+            if gap > USER_THINK {
+                self.pending.quiet = self.pending.quiet.saturating_add(gap);
             }
             self.span(tail.last, to, cause, path);
             self.idle(to, b.first, path);
