@@ -38,12 +38,8 @@ pub fn is_missing(arguments: &[OsString]) -> bool {
     let [_, command, rest @ ..] = arguments else {
         return false;
     };
-    let has = |names: &[&str]| rest.iter().any(|argument| names.iter().any(|name| argument == name));
-    let names_store = has(&["--store"])
-        || rest
-            .iter()
-            .any(|argument| argument.as_encoded_bytes().starts_with(b"--store="));
-    command == "query" && names_store && !has(&["-h", "--help"]) && !is_meant(arguments)
+    let is_store = |argument: &OsString| argument == "--store" || argument.as_encoded_bytes().starts_with(b"--store=");
+    command == "query" && rest.iter().any(is_store) && !is_meant(arguments)
 }
 
 fn is_sql(argument: &OsStr) -> bool {

@@ -168,3 +168,20 @@ def test_what_needs_a_capture_twice_refuses_a_pipe(tmp_path):
 def test_a_name_that_is_no_text_is_told():
     run = subprocess.run([WEIR, "analyze", b"odd\xff.pcap"], capture_output=True, timeout=PATIENCE)
     assert run.returncode == 2 and b"odd\xef\xbf\xbd.pcap: its name is not UTF-8" in run.stderr
+
+
+def test_what_cannot_be_asked_says_what_can(tmp_path):
+    (tmp_path / "a file").touch()
+    for words, said in {
+        ("query", "--store", "s"): 'weir query --store DIR "SELECT',
+        ("query", "--store=s", "SELEC 1"): 'weir query --store DIR "SELECT',
+        ("records", "http://127.0.0.1:1"): "weir query records --server http://127.0.0.1:1",
+        ("view", tmp_path): "not a capture file",
+        ("view", "http://127.0.0.1:1"): "weir serve --page",
+        ("analyze", *"1234567"): "mergecap",
+        ("export", "-", "-f", "pcapng", "-o", tmp_path / "o"): "save it to a file",
+        ("export", DEMO, "-f", "csv", "-o", tmp_path / "a file"): "several tables go into a folder",
+    }.items():
+        assert said in refused(*words), words
+    nobody = weir("export", DEMO, "-f", "ipfix", "-o", tmp_path / "nobody", "--filter", "server.port = 1")
+    assert "no connection is selected" in nobody.stderr

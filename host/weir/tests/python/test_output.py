@@ -170,3 +170,23 @@ def test_a_reader_that_has_seen_enough_is_no_failure():
         run.stdout.close()
         said = run.stderr.read()
         assert (run.wait(PATIENCE), said) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending", "begin"),
+    [
+        ("analyze", "json", b'{"'),
+        ("analyze", "HTML", b"<!DOCTYPE html>"),
+        ("analyze", "txt", b"/"),
+        ("packets", "json", b'{"'),
+        ("compare", "html", b"<!DOCTYPE html>"),
+        ("report", "md", b"# "),
+        ("report", "html", b"<!DOCTYPE html>"),
+        ("json", "html", b'{"'),
+    ],
+)
+def test_the_format_is_as_the_output_ends_unless_another_is_asked_for(name, ending, begin, capture):
+    out = capture.parent / f"out.{ending}"
+    run = weir(*command(name, capture, "-o", out))
+    assert run.returncode == 0, run.stderr
+    assert out.read_bytes().startswith(begin), out.read_bytes()[:40]

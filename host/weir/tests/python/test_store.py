@@ -70,6 +70,17 @@ def test_a_capture_is_stored_once_and_its_packets_when_they_are_wanted(tmp_path)
     assert rows(folder)["packets", "demo"] == int(truth["summary"]["packets"])
 
 
+def test_a_file_that_has_grown_is_told(tmp_path):
+    growing = tmp_path / "growing.pcap"
+    told = []
+    for size in (30_000, None, None):
+        growing.write_bytes(DEMO.read_bytes()[:size])
+        run = store("add", growing, "--store", tmp_path / "store")
+        told.append("a file of this name with other content" in run.stderr)
+    assert told == [False, True, False]
+    assert "stored already" in run.stderr
+
+
 def test_what_was_removed_is_not_stored_already(tmp_path):
     folder = tmp_path / "store"
     # All of it, a moment after it was stored: it is a week old, or more.
