@@ -183,5 +183,5 @@ def test_what_cannot_be_asked_says_what_can(tmp_path):
         ("export", DEMO, "-f", "csv", "-o", tmp_path / "a file"): "several tables go into a folder",
     }.items():
         assert said in refused(*words), words
-    nobody = weir("export", DEMO, "-f", "ipfix", "-o", tmp_path / "nobody", "--filter", "server.port = 1")
+    nobody = weir("export", DEMO, "-f", "pcapng", "-o", tmp_path / "nobody", "--filter", "server.port = 1")
     assert "no connection is selected" in nobody.stderr
