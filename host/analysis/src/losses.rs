@@ -208,6 +208,7 @@ impl Losses {
                     tsval: e.tsval,
                     since: since_data(e),
                     delivered: None,
+                    lacked: None,
                     ip_id: e.ip_id,
                     blockless: e.length == 0,
                 },

@@ -100,6 +100,87 @@ fn a_gap_that_is_filled_late_was_lost_upstream() {
     assert_eq!(d.out_of_order, 0);
 }
 
+/// Where each direction has a clock of its own, the ACK of a segment may be stamped before it. What SACK left as a hole, the receiver lacked.
+/// Else, or long after the ACK, or where no record has its time, the capture missed what came first.
+#[test]
+fn a_gap_that_is_filled_right_behind_its_ack_was_lost_upstream() {
+    let (lost, missed) = ([1, 0, 0, 0], [0, 0, 0, 1]);
+    for (sack, asked, timed, after, expected) in [
+        (true, true, true, 0.000_3, lost),
+        (true, true, true, 0.004, missed),
+        (true, true, false, 0.000_3, missed),
+        (true, false, true, 0.000_3, missed),
+        // Duplicate ACKs answer other things, too.
+        (false, true, true, 0.000_3, missed),
+    ] {
+        let mut c = if sack { start() } else { start_without_sack() };
+        for n in [0, 2, 3, 4, 5] {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 1);
+        for n in 3..6 {
+            match (asked, sack) {
+                (true, true) => c.sack(0.130, C, A, 1901, &[edges(2, n)]),
+                (true, false) => ack(&mut c, 0.130, 1),
+                (false, _) => {}
+            }
+        }
+        if timed {
+            seg(&mut c, 0.140, 6);
+        }
+        ack(&mut c, 0.171, 6 + u32::from(timed));
+        seg(&mut c, 0.171 + after, 1);
+        let d = server(&c);
+        assert_eq!(losses(&d), expected, "{sack} {asked} {timed} {after}");
+        let is_fast = u64::from(expected == lost);
+        assert_eq!((d.retransmitted_packets, d.fast_retransmissions), (1, is_fast));
+    }
+}
+
+/// The SACK block is stamped before the segment that it is about, and so before the gap.
+#[test]
+fn a_hole_may_be_told_before_it_shows() {
+    let mut c = start();
+    seg(&mut c, 0.100, 0);
+    c.sack(0.129_9, C, A, 1901, &[edges(2, 3)]);
+    seg(&mut c, 0.130, 2);
+    seg(&mut c, 0.140, 3);
+    ack(&mut c, 0.171, 4);
+    seg(&mut c, 0.171_3, 1);
+    assert_eq!(losses(&server(&c)), [1, 0, 0, 0]);
+}
+
+/// The capture misses what the ACK takes in that tells of a hole above it.
+#[test]
+fn what_is_missed_below_a_hole_was_no_hole() {
+    let mut c = start();
+    for n in [0, 2, 4] {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 3901, &[edges(4, 5)]);
+    seg(&mut c, 0.130_3, 1);
+    seg(&mut c, 0.141, 3);
+    ack(&mut c, 0.171, 5);
+    assert_eq!(losses(&server(&c)), [1, 0, 0, 1]);
+}
+
+/// The same of the second of two holes, by a SACK block. What else the block covers stays missed.
+#[test]
+fn a_hole_that_is_filled_right_behind_its_block_was_lost_upstream() {
+    let mut c = start();
+    for n in [0, 2, 5, 6] {
+        seg(&mut c, 0.100, n);
+    }
+    c.sack(0.130, C, A, 1901, &[edges(2, 3)]);
+    c.sack(0.130, C, A, 1901, &[edges(5, 7), edges(2, 3)]);
+    c.sack(0.171, C, A, 1901, &[edges(2, 7)]);
+    seg(&mut c, 0.171_3, 3);
+    seg(&mut c, 0.172, 1);
+    ack(&mut c, 0.202, 7);
+    let d = server(&c);
+    assert_eq!((losses(&d), d.retransmitted_packets), ([2, 0, 0, 1], 2));
+}
+
 #[test]
 fn a_gap_that_is_filled_within_3_ms_was_reordered() {
     let mut c = start();

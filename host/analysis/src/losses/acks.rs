@@ -56,19 +56,15 @@ impl Losses {
 
     /// The same as [`Self::acknowledge`], by the first ACK that goes so far, which passed at `time` and echoes the TSval `echo`.
     pub fn acknowledged(&mut self, ack: u32, echo: Option<u32>, time: u64, path: Path) {
-        let known = self.acked;
-        self.enter_ack(ack, echo, time, path);
-        if self.acked != known {
-            self.acked_first = Some(time);
-        }
+        self.enter_ack(ack, echo, time, true, path);
     }
 
     /// The receiver acknowledged everything before `ack`, at `time` at the latest.
     pub fn acknowledge(&mut self, ack: u32, time: u64, path: Path) {
-        self.enter_ack(ack, None, time, path);
+        self.enter_ack(ack, None, time, false, path);
     }
 
-    fn enter_ack(&mut self, ack: u32, echo: Option<u32>, time: u64, path: Path) {
+    fn enter_ack(&mut self, ack: u32, echo: Option<u32>, time: u64, is_first: bool, path: Path) {
         let path = self.with_sack(path);
         if self.acked.is_some_and(|known| at_or_before(ack, known)) {
             return;
@@ -76,7 +72,7 @@ impl Losses {
         self.note_standing_holes(ack, path);
         self.rest_arrived(ack, path);
         let before_this = self.acked.replace(ack);
-        self.acked_first = None;
+        self.acked_first = is_first.then_some(time);
         self.sacked.acknowledge(ack);
         // First: what is in doubt then may have been needless.
         let known = before_this.unwrap_or(ack);
@@ -92,7 +88,7 @@ impl Losses {
                 to: ack,
             };
             if before(arrived.from, ack) {
-                self.gap_arrived(i, arrived, path);
+                self.gap_arrived(i, arrived, self.acked_first, path);
             }
         }
     }
@@ -243,10 +239,16 @@ impl Losses {
             }
             self.arrived(range, time, path);
             for i in (0..self.gaps.len()).rev() {
-                self.gap_arrived(i, range, path);
+                self.gap_arrived(i, range, Some(time), path);
             }
             self.sacked.add(range);
             self.left_out(e.ack, range);
+        }
+        for gap in &mut self.gaps {
+            let is_above = at_or_before(e.ack, gap.range.from);
+            if gap.delivered.is_none() && is_above && self.sacked.is_open_hole(gap.range) {
+                gap.lacked = Some(time);
+            }
         }
     }
 

@@ -102,6 +102,7 @@ impl Losses {
         }
 
         let since_gap = |gap: Option<Gap>| time.saturating_sub(gap.map_or(time, |gap| gap.time));
+        let reopened = self.reopen(data, time, path);
         let (delivered, first) = self.delivered(data);
         if delivered == data.len() && delivered > 0 && since_gap(first) <= path.reordering() {
             // The capture wrote data behind its ACK: neither lost nor sent again.
@@ -119,7 +120,7 @@ impl Losses {
                 is_last: at_or_before(gap.range.to, data.to),
             });
             let (reordered, signs) = reordering(&gap, e, time, path);
-            entry.evidence = signs;
+            entry.evidence = signs.with_if(sign::SACK_HOLE, reopened);
             if reordered {
                 self.counts.out_of_order += 1;
                 return self.harmless(entry, Class::Reordered);

@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::event::{is_asked_twice, since_data};
 use super::path::{Path, REORDERING};
 use super::{FAR, Losses};
-use crate::seq::{Range, at_or_before};
+use crate::seq::at_or_before;
 use crate::verdict::{Cause, Evidence, Place, sign};
 
 /// A retransmission that follows a duplicate ACK within 20 ms answers it (Wireshark, user's guide 7.5).
@@ -18,7 +18,7 @@ const NEAR: u32 = 3;
 impl Losses {
     /// Cause and place of a retransmission, as far as they are known when it comes.
     pub(super) fn explain(&self, entry: &mut Entry, e: &Event, unseen: u32, path: Path) {
-        let (cause, signs) = self.cause(e, entry.range, entry.time, path);
+        let (cause, signs) = self.cause(e, entry, path);
         entry.cause = cause;
         let acked = e.what & what::ACKED_UNKNOWN == 0 && at_or_before(entry.range.to, e.acked);
         let sacked = entry.range.len() > 0 && self.sacked.covers(entry.range);
@@ -80,12 +80,13 @@ impl Losses {
     }
 
     /// Why a segment was sent again.
-    fn cause(&self, e: &Event, old: Range, time: u64, path: Path) -> (Cause, Evidence) {
+    fn cause(&self, e: &Event, entry: &Entry, path: Path) -> (Cause, Evidence) {
+        let (old, time) = (entry.range, entry.time);
         let since = since_data(e);
         let rtt = path.rtt.unwrap_or(0);
         // RFC 5681 3.2 asks for three duplicate ACKs; stacks with early retransmit or RACK (RFC
         // 8985) are content with a SACK hole, and Wireshark with two.
-        let hole = self.sacked.is_hole(old);
+        let hole = self.sacked.is_hole(old) || entry.evidence.has(sign::SACK_HOLE);
         let chain = is_asked_twice(e);
         let partial = self.is_partly_acknowledged(e, time, path);
         let asked = Evidence::NONE

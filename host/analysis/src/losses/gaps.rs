@@ -21,6 +21,8 @@ pub(super) struct Gap {
     pub since: u64,
     /// The receiver acknowledged it: its bytes were delivered and not captured. They are counted as missed, as so many segments.
     pub delivered: Option<u32>,
+    /// SACK blocks left it as a hole: until then at least the receiver lacked it, TAI ns.
+    pub lacked: Option<u64>,
     pub ip_id: u16,
     /// A FIN alone made it, so its bytes are in no block.
     pub blockless: bool,
@@ -71,19 +73,50 @@ impl Losses {
     /// A gap in the sequence; the part that is acknowledged already was delivered.
     pub(super) fn new_gap(&mut self, gap: Gap, path: Path) {
         let Some(acked) = self.acked.filter(|acked| before(gap.range.from, *acked)) else {
-            return self.keep_gap(gap, path);
+            // Its SACK blocks may have been stamped before the segment that made it.
+            let lacked = self.sacked.is_open_hole(gap.range).then_some(self.evidence);
+            return self.keep_gap(Gap { lacked, ..gap }, path);
         };
         let from = gap.range.from;
         self.keep_arrived(gap, Range { from, to: acked }, path);
     }
 
-    /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed.
-    pub(super) fn gap_arrived(&mut self, i: usize, arrived: Range, path: Path) {
+    /// What of gap `i` the receiver has got, and nothing of it came by since, the capture missed. `told`: when the receiver told it, if that is known.
+    pub(super) fn gap_arrived(&mut self, i: usize, arrived: Range, told: Option<u64>, path: Path) {
         let gap = self.gaps[i];
         if gap.delivered.is_none() && gap.range.overlap(arrived) > 0 {
             self.gaps.swap_remove(i);
-            self.keep_arrived(gap, arrived, path);
+            let lacked = gap.lacked.map(|asked| told.unwrap_or(asked));
+            self.keep_arrived(Gap { lacked, ..gap }, arrived, path);
         }
+    }
+
+    /// What SACK left as a hole comes right behind the ACK of it. Its receiver lacked it then, so the capture missed nothing: where each direction
+    /// has a clock of its own, the ACK may be stamped before what it answers. Longer after it, this may be one more repeat.
+    /// That part of a gap is open again; returns whether there is any.
+    pub(super) fn reopen(&mut self, range: Range, time: u64, path: Path) -> bool {
+        let is_answered = |gap: &&Gap| {
+            let lacked = gap
+                .lacked
+                .is_some_and(|then| time.saturating_sub(then) <= path.reordering());
+            lacked && gap.delivered.is_some() && gap.range.overlap(range) > 0
+        };
+        let mut reopened = false;
+        while let Some(&gap) = self.gaps.iter().find(is_answered) {
+            let part = Range {
+                from: later(gap.range.from, range.from),
+                to: earlier(gap.range.to, range.to),
+            };
+            self.take_delivered(part, path);
+            let open = Gap {
+                range: part,
+                delivered: None,
+                ..gap
+            };
+            self.put_back(open, path);
+            reopened = true;
+        }
+        reopened
     }
 
     /// Keeps a gap of which this has arrived, as pieces.

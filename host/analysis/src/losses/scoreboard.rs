@@ -55,6 +55,11 @@ impl Scoreboard {
         largest.filter(|bytes| *bytes < range.len()).unwrap_or(0)
     }
 
+    /// SACK blocks above a range leave it out, and none has some of it.
+    pub fn is_open_hole(&self, range: Range) -> bool {
+        self.is_hole(range) && !self.overlaps(range)
+    }
+
     /// SACK blocks above a range leave it out.
     pub fn is_hole(&self, range: Range) -> bool {
         range.len() > 0 && self.0.iter().any(|r| at_or_before(range.to, r.from))
