@@ -1989,10 +1989,14 @@ fn a_repeat_that_comes_twice_right_after_its_ack_was_copied() {
 }
 
 /// A queue that stood since the connection began may shrink, and the ACK of the repeat come sooner than any before. A hole in SACK
-/// that was filled twice brings a D-SACK.
+/// that was filled twice brings a D-SACK, or its ACK comes sooner than half of a round trip.
 #[test]
 fn an_ack_that_comes_too_soon_for_a_hole_needs_a_d_sack() {
-    for (twice, place) in [(true, Place::Nowhere), (false, Place::BehindTap)] {
+    for (after, twice, place) in [
+        (0.020, true, Place::Nowhere),
+        (0.020, false, Place::BehindTap),
+        (0.014, false, Place::Nowhere),
+    ] {
         let mut c = start();
         four_round_trips(&mut c);
         for n in 4..8 {
@@ -2002,16 +2006,16 @@ fn an_ack_that_comes_too_soon_for_a_hole_needs_a_d_sack() {
         seg(&mut c, 0.342, 4);
         // A SACK block above tells of the ACK at once.
         seg(&mut c, 0.343, 9);
-        c.sack(0.362, C, A, 8901, &[edges(9, 10)]);
+        c.sack(0.342 + after, C, A, 8901, &[edges(9, 10)]);
         if twice {
             c.sack(0.372, C, A, 8901, &[edges(4, 5), edges(9, 10)]);
         }
         let v = verdicts(&c)[0];
-        assert_eq!(v.place, place, "{twice}");
+        assert_eq!(v.place, place, "{after} {twice}");
         let message = v.message();
         assert_eq!(
             message.evidence.contains(&"ACKED_TOO_SOON".to_owned()),
-            twice,
+            place == Place::Nowhere,
             "{message:?}"
         );
     }

@@ -95,7 +95,7 @@ impl Losses {
 
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
     /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost. (Where an ACK had stopped before it, the
-    /// receiver had no first copy, and the round trip is shorter than any that was seen: a queue that is always there shrank.)
+    /// receiver had no first copy, and the round trip is shorter than any that was seen: a queue that is always there shrank; but hardly to half.)
     fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) -> bool {
         let Some(soonest) = path.soonest() else { return false };
         let mut found = false;
@@ -103,12 +103,16 @@ impl Losses {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
             let is_new = before_this.is_none_or(|known| before(known, entry.range.to));
+            let least = if entry.evidence.has(sign::PARTIAL_ACK) {
+                path.soonest_by_far(&entry)
+            } else {
+                Some(soonest)
+            };
             if is_repeat
                 && is_new
                 && !entry.place.is_spurious()
-                && !entry.evidence.has(sign::PARTIAL_ACK)
                 && at_or_before(entry.range.to, ack)
-                && time.saturating_sub(entry.time) < soonest
+                && least.is_some_and(|least| time.saturating_sub(entry.time) < least)
             {
                 self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
                 found = true;
@@ -437,6 +441,13 @@ mod tests {
         let holes = [again(0, 0, 5, 20, SOON), again(7, 7, 0, 22, SOON)];
         assert_eq!(places_each(&holes, 8, 120_000_000), [Place::BehindTap; 2]);
         assert_eq!(places_each(&holes, 8, 4_000_000)[1], Place::BehindTap);
+        assert_eq!(
+            places_each(&holes, 8, 2_000_000)[1],
+            Place::Nowhere,
+            "less than half of it"
+        );
+        let stamped = holes.map(|e| Event { tsval: 5, ..e });
+        assert_eq!(places_each(&stamped, 8, 2_000_000)[1], Place::BehindTap);
         let elsewhere = [again(0, 0, 5, 20, SOON), again(9, 7, 0, 22, SOON)];
         assert_ne!(places_each(&elsewhere, 10, 120_000_000)[1], Place::BehindTap);
     }

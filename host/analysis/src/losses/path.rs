@@ -1,5 +1,7 @@
 //! What is known of the path of one direction, and what follows from it: timers, answers and how long reordering lasts.
 
+use super::entry::Entry;
+
 /// Reordering is over within 3 ms when no round trip is known (Wireshark's rule for out-of-order
 /// segments, user's guide 7.5).
 pub(super) const REORDERING: u64 = 3_000_000;
@@ -62,6 +64,15 @@ impl Path {
         let far = self.far.or(self.others);
         let measured = far.map(|far| far.saturating_sub(least.max(far / 10)));
         measured.or(self.timed.map(|timed| timed / 4))
+    }
+
+    /// The same of what filled a hole: a queue that was always there may have gone, but hardly half of the smallest round trip was one. Timestamps
+    /// tell better (RFC 3522).
+    pub(super) fn soonest_by_far(self, entry: &Entry) -> Option<u64> {
+        let half = self.far.or(self.others).map_or(u64::MAX, |far| far / 2);
+        self.soonest()
+            .map(|soonest| soonest.min(half))
+            .filter(|_| entry.tsval == 0)
     }
 
     /// What passed the tap on its way to the sender so long before a segment of that, ns, may not have got there first. A tenth less than the

@@ -34,7 +34,11 @@ impl Losses {
         let acked = self.acked.is_some_and(|ack| at_or_before(entry.range.to, ack));
         let silent = path.sack && acked && entry.length > 0 && !entry.evidence.has(sign::DSACKED);
         // What left a hole in SACK, and came without a D-SACK, was lost after all: the queue behind the tap had shrunk.
-        let too_soon = entry.evidence.has(sign::SACK_HOLE) && entry.evidence.has(sign::ACKED_TOO_SOON);
+        let answered = entry.told_at.checked_sub(entry.time);
+        let shrunk = answered
+            .zip(path.soonest_by_far(&entry))
+            .is_none_or(|(after, least)| after >= least);
+        let too_soon = entry.evidence.has(sign::SACK_HOLE) && entry.evidence.has(sign::ACKED_TOO_SOON) && shrunk;
         let open = matches!(entry.place, Place::Unknown | Place::BehindTap) || too_soon;
         let repeat = entry.class == Class::Retransmission && open;
         // A mirror's copy brings no D-SACK either.
