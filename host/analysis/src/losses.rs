@@ -102,6 +102,8 @@ pub(crate) struct Losses {
     on_syn: Option<u32>,
     /// What the receiver's SACK blocks were about, whatever was seen of the handshake.
     blocks: Blocks,
+    /// It has sent a D-SACK.
+    tells_twice: bool,
     hidden: Option<Hidden>,
     /// Data that a block has to be made of.
     pub late: Option<Late>,

@@ -138,14 +138,17 @@ impl Losses {
             if !is_repeat(&entry) || !is_news || !is_older(echo, entry.tsval) {
                 continue;
             }
-            // What the receiver said that it lacks filled the hole, or a D-SACK tells: but of the last of several repeats alone.
+            // What the receiver said that it lacks filled the hole, or a D-SACK tells, of one that sends them: but of the last of several
+            // repeats alone.
             let filled = |e: &Entry| {
                 is_repeat(e) && e.time < entry.time && e.range.covers(entry.range) && !is_older(echo, e.tsval)
             };
-            if entry.evidence.has(sign::SACK_HOLE) && !self.open.iter().any(filled) {
+            let is_exact = at_or_before(entry.range.from, known);
+            let is_told = is_exact && !self.tells_twice || self.open.iter().any(filled);
+            if entry.evidence.has(sign::SACK_HOLE) && !is_told {
                 continue;
             }
-            is_first |= at_or_before(entry.range.from, known);
+            is_first |= is_exact;
             let is_seen = entry.evidence.has(sign::SEEN) && !entry.evidence.has(sign::PARTIAL_ACK);
             let is_on_its_way = is_seen && least.is_some_and(|least| time.saturating_sub(entry.time) < least);
             if (is_first || is_on_its_way) && !entry.place.is_spurious() {
@@ -233,6 +236,7 @@ impl Losses {
         let mut new = more.sack().map(|(from, to)| Range { from, to });
         if e.what & what::DSACK != 0 {
             // RFC 2883 4: the first block names a segment that arrived twice.
+            self.tells_twice = true;
             if let Some(twice) = new.next() {
                 self.arrived_twice(twice, e, time, path);
             }
@@ -532,6 +536,52 @@ mod tests {
         );
         // None of them did.
         assert_eq!(echoed(0, 2, 100, 2), [needless; 2]);
+    }
+
+    /// What SACK left out comes again, and the ACK that takes it in echoes `echo`: with the hole at the ACK before or above it, of a receiver
+    /// that has sent a D-SACK or none.
+    #[test]
+    fn what_an_older_echo_takes_in_filled_its_hole_where_no_d_sack_tells() {
+        let place = |echo: u32, from: u32, tells: bool| {
+            let mut losses = Losses::default();
+            losses.acknowledge(0, 50_000_000, PATH);
+            let told = |left: u32, what: u32| Event {
+                what: what | what::SACK,
+                ack: left * 1000,
+                ..event(0, 0, 0, 0)
+            };
+            if tells {
+                losses.heard(
+                    &told(0, what::DSACK),
+                    Some(&one_block(0u32.wrapping_sub(1000), 0)),
+                    60_000_000,
+                    PATH,
+                );
+            }
+            losses.heard(&told(0, 0), Some(&one_block(2000, 3000)), 350_000_000, PATH);
+            let repeat = Event {
+                tsval: 400,
+                ..again(from, 0, 0, 3, SOON)
+            };
+            losses.sent(&repeat, 400_000_000, PATH);
+            let ack = Event {
+                what: what::ACKS_MORE | what::ACKS_REPEAT,
+                ack: 3000,
+                tsval: echo,
+                ..event(0, 0, 0, 0)
+            };
+            losses.heard(&ack, None, 420_000_000, PATH);
+            losses.close(None, 2_000_000_000, PATH);
+            losses.done[0].place
+        };
+        assert_eq!(place(100, 0, false), Place::Nowhere);
+        assert_eq!(place(400, 0, false), Place::BehindTap, "its own");
+        assert_eq!(
+            place(100, 1, false),
+            Place::BehindTap,
+            "an ACK may echo what is below it"
+        );
+        assert_eq!(place(100, 0, true), Place::BehindTap, "none came for it");
     }
 
     /// What SACK left out comes again three times, at 400, 700 and 1,000 ms, and the ACK that takes it in names it as come twice and echoes `echo`.
