@@ -706,9 +706,14 @@ impl Flow {
         // loopback interface a window has hardly room for one.
         let most = if window > 0 { window / 2 } else { u32::MAX };
         let [base, other] = [side, 1 - (side & 1)].map(|side| self.smallest_trip(side));
+        let full = self.setup.payload();
+        let payload = self
+            .extras
+            .limits()
+            .map_or(full, |limits| limits.sides[side & 1].cut(full));
         limits::Path {
-            segment: self.setup.segment().min(most),
-            payload: self.setup.payload().min(most),
+            segment: (self.setup.segment() - (full - payload)).min(most),
+            payload: payload.min(most),
             mss: if self.setup.segment() <= JUMBO {
                 self.setup.segment()
             } else {
@@ -814,8 +819,13 @@ impl Flow {
         if let Some(shared) = shared {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
-        let path = self.limit_path(s, given);
         let scale = self.setup.scale(1 - s);
+        if b.known & 2 != 0 {
+            let window = u32::from(b.window) << scale.unwrap_or(0);
+            let payload = self.setup.payload();
+            self.extras.make_limits(pool).sides[s].learn_cut(b, tail, window, payload);
+        }
+        let path = self.limit_path(s, given);
         // A block as long as the unscaled window was cut by it: that is no chance. Where the window has a scale, a piece may be as long; two of
         // them one behind the other, each alone on its way, are none: their sender does not know of the scale.
         let fills = u32::from(b.window) == b.bytes && b.bytes < path.payload;

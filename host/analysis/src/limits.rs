@@ -6,6 +6,7 @@
 
 mod bursts;
 mod charges;
+mod cut;
 mod edges;
 mod path;
 mod pauses;
@@ -26,6 +27,7 @@ use crate::writes::Writes;
 use bursts::{BlockTail, Bursts};
 use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
+use cut::Cut;
 use edges::Edges;
 pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
@@ -85,6 +87,7 @@ pub(crate) struct Transfer {
     spans: Spans,
     tail: Option<BlockTail>,
     edges: Edges,
+    cut: Cut,
     /// Since when a slow link before the tap had been busy when the last block came behind others.
     busy_since: Option<u64>,
     /// Since the last sample.
@@ -232,6 +235,22 @@ impl Transfer {
             window: 0,
         };
         self.sample(time, &all, window, path);
+    }
+
+    /// Bytes of data in a segment, where its sender makes smaller ones than a full one, `payload`.
+    pub fn cut(&self, payload: u32) -> u32 {
+        self.cut.payload(payload)
+    }
+
+    /// What `b`, behind what there is `before` it, tells of that. `window`: the receiver's last, in bytes or as it stood in its field.
+    pub fn learn_cut(&mut self, b: &Block, before: Option<SoFar>, window: u32, payload: u32) {
+        if self
+            .cut
+            .block(b, before.map_or(0, |before| before.bytes), window, payload)
+            && self.was_small(b)
+        {
+            self.cut = Cut::default();
+        }
     }
 
     /// Bytes in flight behind the tap at some time since the last sample.
