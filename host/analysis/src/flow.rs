@@ -725,6 +725,7 @@ impl Flow {
             inferred: filled_window(self, 1 - (side & 1)),
             link: given.link,
             from_server: side & 1 == 1,
+            told: self.setup.agreed_mss().is_some(),
         }
     }
 

@@ -209,7 +209,7 @@ impl Transfer {
         window: Option<u32>,
         path: &Path,
     ) {
-        let rest = b.bytes % u32::from(b.max_segment).max(1);
+        let rest = b.bytes % path.unit(b).max(1);
         let is_small = !path.is_full(b) && b.bytes < path.payload;
         let (first, last, next, ack) = match before {
             Some(before) if is_small && (before.last..=b.first).contains(&time) => {
@@ -274,7 +274,7 @@ impl Transfer {
         self.flight(b.flight);
         self.stood_since_block(b.first, path);
         self.had_room_since_block(b.first, b.seq, path);
-        let full = u32::from(b.max_segment);
+        let full = path.unit(b);
         let is_full = path.is_full(b);
         let noted = self
             .tail

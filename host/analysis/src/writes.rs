@@ -91,11 +91,10 @@ impl Writes {
         (self.segment > 0).then_some(self.begun.at)
     }
 
-    /// A block of the transfer, after a gap. `is_full`: with a full segment.
-    pub fn block(&mut self, b: &Block, is_full: bool, gap: u64) {
-        if is_full {
-            self.segment = self.segment.max(b.max_segment.into());
-        }
+    /// A block of the transfer, after a gap. `full`: bytes of a full segment, if it has one.
+    pub fn block(&mut self, b: &Block, full: Option<u32>, gap: u64) {
+        let is_full = full.is_some();
+        self.segment = self.segment.max(full.unwrap_or(0));
         let is_single = is_full && b.packets == 1 && b.bytes == self.segment;
         self.is_alone = is_single && !self.is_single;
         self.is_single = is_single;
@@ -187,7 +186,8 @@ mod tests {
                     ttl: 64,
                     known: 3,
                 };
-                self.0.block(&b, true, if i == 0 { 2 * SHORTEST_PAUSE } else { 0 });
+                self.0
+                    .block(&b, Some(SEGMENT), if i == 0 { 2 * SHORTEST_PAUSE } else { 0 });
                 self.1 += bytes;
             }
         }

@@ -43,6 +43,8 @@ pub(crate) struct Path {
     pub link: Option<f64>,
     /// It is the server's.
     pub from_server: bool,
+    /// Both sides told their MSS.
+    pub told: bool,
 }
 
 impl Path {
@@ -103,6 +105,17 @@ impl Path {
             most > 0 && most + OPTIONS >= self.segment
         } else {
             most >= self.payload || SACK.contains(&(self.payload - most))
+        }
+    }
+
+    /// Bytes of the segments of which a full block is made. Of larger ones than both sides agreed on (TSO: its card cuts them) the last part may be
+    /// the end of what was written.
+    pub(super) fn unit(&self, b: &Block) -> u32 {
+        let most = u32::from(b.max_segment);
+        if self.told && self.mss > 0 && most > self.mss {
+            self.payload
+        } else {
+            most
         }
     }
 
@@ -175,5 +188,28 @@ mod tests {
             [1500, 1448, 1442, 1419, 0].map(|most| is_full(1460, most)),
             [true, true, true, false, false]
         );
+    }
+
+    /// A card cuts 2,888 bytes into one full segment and one that is not. How many bytes are in a full one, a handshake must tell.
+    #[test]
+    fn what_a_card_cuts_is_full_segments() {
+        let unit = |most: u16, told: bool| {
+            let path = Path {
+                segment: 1460,
+                payload: 1448,
+                mss: 1460,
+                told,
+                ..TAP_BETWEEN
+            };
+            path.unit(&Block {
+                max_segment: most,
+                ..block(0, 0, 0, 0)
+            })
+        };
+        assert_eq!(
+            [2888, 2896, 1460, 1188].map(|most| unit(most, true)),
+            [1448, 1448, 1460, 1188]
+        );
+        assert_eq!(unit(2888, false), 2888);
     }
 }

@@ -45,7 +45,7 @@ impl Transfer {
                 }
             }
         }
-        self.writes.block(b, is_full, gap);
+        self.writes.block(b, is_full.then(|| path.unit(b)), gap);
         // What stands apart may be two pieces, the first of which was one segment without PSH.
         let is_piece = is_full && !is_spaced(b) && path.payload > 0 && b.bytes.is_multiple_of(path.payload);
         let piece = if is_piece { b.bytes } else { 0 };
@@ -603,6 +603,35 @@ mod tests {
             );
             assert!(t.spans.iter().all(|span| span.cause != Cause::Nagle), "{last}");
         }
+    }
+
+    /// The card cuts what was captured as one packet into five segments, the last of which is half full, or into four full ones.
+    #[test]
+    fn what_ends_with_less_than_a_segment_of_a_card_was_all() {
+        let pause = |bytes: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let packet = |time: u64, seq: u32| Block {
+                packets: 1,
+                max_segment: bytes as u16,
+                ..block(time, time, seq, bytes)
+            };
+            t.block(BlockEnd::Push as u8, &packet(0, 0), None, None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: 0,
+                bytes: bytes.into(),
+            };
+            t.block(
+                BlockEnd::Push as u8,
+                &packet(250 * MS, bytes),
+                Some(so_far),
+                None,
+                &path,
+            );
+            t.spans.iter().map(|span| span.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(pause(4500), [Cause::Application]);
+        assert_eq!(pause(4000), [Cause::SendBuffer]);
     }
 
     /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.

@@ -14,6 +14,7 @@ pub(super) const TAP_AT_RECEIVER: Path = Path {
     inferred: None,
     link: None,
     from_server: true,
+    told: true,
 };
 
 pub(super) const TAP_BETWEEN: Path = Path {
@@ -26,6 +27,7 @@ pub(super) const TAP_BETWEEN: Path = Path {
     inferred: None,
     link: None,
     from_server: true,
+    told: true,
 };
 
 pub(super) fn block(first: u64, last: u64, seq: u32, bytes: u32) -> Block {
