@@ -28,7 +28,7 @@ use bursts::{BlockTail, Bursts};
 use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
 use cut::Cut;
-use edges::Edges;
+use edges::{Edge, Edges};
 pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
@@ -292,6 +292,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
+                is_cut: false,
                 fills_small: false,
                 apart: None,
             })
@@ -309,11 +310,10 @@ impl Transfer {
             // What other blocks tell is later than their end.
             self.edges.saw(b.last, acked, window);
         }
-        let at_edge = pushed
-            && self
-                .edges
-                .heard(b.last, path)
-                .is_some_and(|edge| edge.is_reached(end, path));
+        let whole = is_full && b.bytes.is_multiple_of(full);
+        let is_reached = |edge: &Edge| edge.is_reached(end, path);
+        let at_edge = pushed && self.edges.heard(b.last, path).is_some_and(is_reached);
+        let is_cut = pushed && !whole && self.is_cut(b, end, before, window, path);
         if self.edges.cuts(b, end, path) {
             self.stood(b.first, b.last);
         }
@@ -330,7 +330,6 @@ impl Transfer {
             .spaced
             .saturating_add(if is_spaced(b) { bytes } else { -bytes });
         self.tally.passed.join(self.pace.passage(b, is_full));
-        let whole = is_full && b.bytes.is_multiple_of(full);
         self.tally.partial = self
             .tally
             .partial
@@ -357,6 +356,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
+            is_cut,
             fills_small: window.is_some_and(|window| (window == b.bytes || window == b.flight) && window < path.mss),
             apart: apart(b),
         });

@@ -32,6 +32,8 @@ pub(super) struct BlockTail {
     pub end: u32,
     /// It used up the window that its sender had heard of.
     pub at_edge: bool,
+    /// To the byte, with less than a segment: its sender had more.
+    pub is_cut: bool,
     /// To the last byte, and that window was below a segment.
     pub fills_small: bool,
     /// How far its segments stood apart, ns. None: it was one.

@@ -69,6 +69,14 @@ impl Edges {
         self.0.iter().find(|edge| edge.to >= heard)
     }
 
+    /// Whether what passed the tap at `time` ends where the window did, to the byte, and its sender need not have heard of a larger one.
+    pub fn is_at_one(&self, time: u64, end: u32, path: &Path) -> bool {
+        let heard = time.saturating_sub(path.round_trip().saturating_add(path.late()));
+        let not_heard = |edge: &&Edge| edge.left(end) > 0 && edge.from >= heard;
+        let last = self.0.iter().rev().find(|edge| !not_heard(edge));
+        last.is_some_and(|edge| edge.left(end) == 0)
+    }
+
     /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
     pub fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
         let heard = |edge: &Edge| edge.from.saturating_add(path.other);
@@ -104,6 +112,17 @@ impl Edges {
 mod tests {
     use super::*;
     use crate::limits::tests::TAP_BETWEEN;
+
+    /// The window ended at 40,000, and at 43,000 from 100 ms on; of that its sender hears within 150 ms.
+    #[test]
+    fn a_sender_may_be_late_to_hear_of_an_edge() {
+        let mut edges = Edges::default();
+        edges.saw(60_000_000, 0, Some(40_000));
+        edges.saw(100_000_000, 3000, Some(40_000));
+        let at_one = |ms: u64, end: u32| edges.is_at_one(ms * 1_000_000, end, &TAP_BETWEEN);
+        assert!(at_one(110, 40_000) && at_one(110, 43_000) && at_one(250, 40_000));
+        assert!(!at_one(110, 39_999) && !at_one(260, 40_000));
+    }
 
     /// Timestamps take 12 of each segment's 1,012 bytes: three fit, or a byte less.
     #[test]

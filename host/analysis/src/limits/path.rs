@@ -14,6 +14,8 @@ pub(crate) const SHORTEST_PAUSE: u64 = 200_000;
 /// in practice 25, 40, 100 or 200 ms).
 pub(crate) const DELAYED_ACK: u64 = 20_000_000;
 pub(crate) const DELAYED_ACK_MOST: u64 = 500_000_000;
+/// How much later than the fastest an ACK may come to the sender (a wireless link repeats what is lost): so many round trips, or ns, if that is less.
+const LATE: (u64, u64) = (16, 50_000_000);
 /// The receiver's window counts as used up when less than this many segments would fit (Siekkinen et al.).
 pub(super) const ROOM: u32 = 3;
 /// Bytes that options take from a full segment, at most (RFC 9293 3.1).
@@ -122,6 +124,12 @@ impl Path {
     /// How far what an ACK lets go may be from that ACK, ns.
     pub(super) fn jitter(&self) -> u64 {
         SHORTEST_PAUSE + self.round_trip() / 64
+    }
+
+    /// How much later than the fastest an ACK may come to the sender, ns.
+    pub(super) fn late(&self) -> u64 {
+        let (trips, most) = LATE;
+        self.round_trip().saturating_mul(trips).min(most)
     }
 
     /// How far a packet may be from where it is expected, ns.

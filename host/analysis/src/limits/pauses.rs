@@ -58,6 +58,19 @@ impl Transfer {
     /// The time between two blocks of a transfer.
     pub(super) fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
         let gap = b.first.saturating_sub(tail.last);
+        let is_late = || {
+            let heard = self.edges.has_room_since(tail.end, path);
+            heard.is_none_or(|heard| b.first <= heard.saturating_add(path.late()))
+        };
+        if tail.is_cut && gap >= SHORTEST_PAUSE && is_late() {
+            // There was more to send as soon as it heard of room.
+            self.full = None;
+            if gap >= path.round_trip() / 8 {
+                self.filled_window(&tail, b.first, path);
+            }
+            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
+            return;
+        }
         if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
             self.full = None;
             if gap >= path.round_trip() / 8 {
@@ -603,6 +616,44 @@ mod tests {
             );
             assert!(t.spans.iter().all(|span| span.cause != Cause::Nagle), "{last}");
         }
+    }
+
+    /// An ACK that opens a window of 40,500 bytes passes the tap 2 ms before the second block, and comes to the sender 10 ms late.
+    #[test]
+    fn what_a_window_has_cut_waits_for_it() {
+        let path = Path {
+            base: Some(2 * MS),
+            other: 2 * MS,
+            ..TAP_BETWEEN
+        };
+        let pause = |first: u32, bytes: u32, next: u64| {
+            let mut t = Transfer::default();
+            let window = Some(40_500);
+            let send = |t: &mut Transfer, time: u64, (seq, bytes): (u32, u32), acked: u32| {
+                let b = Block {
+                    packets: bytes.div_ceil(1000) as u16,
+                    flight: seq + bytes - acked,
+                    ..block(time, time, seq, bytes)
+                };
+                let so_far = SoFar {
+                    first: 0,
+                    last: t.tail.map_or(0, |tail| tail.last),
+                    bytes: seq.into(),
+                };
+                t.block(BlockEnd::Push as u8, &b, (seq > 0).then_some(so_far), window, &path);
+            };
+            send(&mut t, MS, (0, first), 0);
+            t.saw(5 * MS, 20_000, window);
+            send(&mut t, 7 * MS, (first, bytes), 20_000);
+            send(&mut t, next * MS, (first + bytes, 1000), 20_000);
+            let last = t.spans.iter().find(|span| span.to > 7 * MS);
+            last.map(|span| (span.cause, span.to / MS))
+        };
+        assert_eq!(pause(30_000, 10_500, 17), Some((Cause::ReceiverWindow, 17)));
+        // It was not cut; no ACK is so late; what was written was such pieces.
+        assert_eq!(pause(30_000, 10_400, 17), Some((Cause::Application, 17)));
+        assert_eq!(pause(30_000, 10_500, 117), Some((Cause::Application, 117)));
+        assert_eq!(pause(25_400, 15_100, 17), Some((Cause::Application, 17)));
     }
 
     /// The card cuts what was captured as one packet into five segments, the last of which is half full, or into four full ones.

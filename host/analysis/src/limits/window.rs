@@ -2,11 +2,11 @@
 
 use weir_record::Block;
 
-use super::Transfer;
 use super::bursts::BlockTail;
 use super::charges::Cause;
 use super::path::{Path, SLACK};
 use super::spans::{Span, closed_cause};
+use super::{SoFar, Transfer};
 use crate::seq::before;
 
 impl Transfer {
@@ -54,6 +54,14 @@ impl Transfer {
         // Where the ACKs of a flight come at once, that sample and what the sender had heard may be a flight apart.
         let most = self.edges.heard(time, path).map_or(left, |edge| edge.left(end));
         (i64::from(most) < i64::from(2 * room)).then_some(true)
+    }
+
+    /// Whether the window's edge cut the last segment of a block that ends with less than a full one, behind half a window or more of full ones. What an
+    /// application writes ends there by chance only; pieces of which a window is a multiple do more often, but are shorter.
+    pub(super) fn is_cut(&self, b: &Block, end: u32, before: Option<SoFar>, window: Option<u32>, path: &Path) -> bool {
+        let sent = before.map_or(0, |before| before.bytes).saturating_add(b.bytes.into());
+        let whole = self.small.map_or(sent, |small| end.wrapping_sub(small).into());
+        window.is_some_and(|window| whole >= u64::from(window / 2)) && self.edges.is_at_one(b.last, end, path)
     }
 
     /// Whether the receiver's window was small while the block was sent.
@@ -275,6 +283,7 @@ mod tests {
                 acked: Some(0),
                 end: 40_000 - left,
                 at_edge: false,
+                is_cut: false,
                 fills_small: false,
                 apart: Some(0),
             };
