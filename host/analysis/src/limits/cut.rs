@@ -15,6 +15,17 @@ pub(super) struct Cut {
     /// Bytes of data in one of them, and how many came since a larger one.
     size: u32,
     segments: u32,
+    /// Of what was captured before a card cut it: bytes of which all blocks since some time were a multiple, and how many of these were larger than
+    /// a segment.
+    common: u32,
+    larger: u32,
+}
+
+fn common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Cut {
@@ -31,6 +42,9 @@ impl Cut {
     /// three has not.
     pub fn block(&mut self, b: &Block, before: u64, window: u32, full: u32) -> bool {
         let size = u32::from(b.max_segment);
+        if size > full || self.common > 0 {
+            return self.before_card(b.bytes, size > full, window, full);
+        }
         if size > self.size {
             *self = Self::default();
         }
@@ -48,6 +62,25 @@ impl Cut {
         }
         self.segments = self.segments.saturating_add(b.packets.into());
         true
+    }
+
+    /// The same, of a direction that was captured before a card cut it: blocks of different sizes are multiples of one segment.
+    fn before_card(&mut self, bytes: u32, is_larger: bool, window: u32, full: u32) -> bool {
+        let common = common_divisor(self.common, bytes);
+        if common >= LEAST {
+            self.common = common;
+            self.larger = self.larger.saturating_add(is_larger.into());
+        } else {
+            (self.common, self.larger) = if is_larger { (bytes, 1) } else { (0, 0) };
+        }
+        if self.size > 0 && bytes.is_multiple_of(full) && !bytes.is_multiple_of(self.size) {
+            (self.size, self.segments) = (0, 0);
+        }
+        let tells = self.larger > ALIKE && self.common < full && window >= ALIKE * self.common;
+        if tells {
+            (self.size, self.segments) = (self.common, self.larger);
+        }
+        tells
     }
 }
 
@@ -95,6 +128,21 @@ mod tests {
         assert_eq!(payload(&[(3, 1188), (1, 1200)], 40_000), 1460);
         assert_eq!(payload(&[(3, 1188), (2, 1440), (2, 1440)], 40_000), 1440);
         assert_eq!(payload(&[(3, 1188), (1, 700), (3, 1460)], 40_000), 1460);
+    }
+
+    /// A card will cut two, three and four segments each.
+    #[test]
+    fn what_a_card_cuts_is_a_multiple_of_a_segment() {
+        let before_card = |sizes: &[u16]| payload(&sizes.iter().map(|size| (1, *size)).collect::<Vec<_>>(), 40_000);
+        assert_eq!(before_card(&[1800, 900, 2700, 3600, 1800]), 900);
+        assert_eq!(before_card(&[1800, 900, 2700, 3600]), 1460);
+        assert_eq!(before_card(&[1800; 5]), 1460);
+        assert_eq!(before_card(&[1800, 2700, 3600, 1800, 2920]), 1460);
+        assert_eq!(before_card(&[2920, 4380, 2920, 5840, 2920]), 1460);
+        // The end of what was written, and a window's.
+        assert_eq!(before_card(&[1800, 2700, 3600, 1800, 2000, 1174, 1800]), 900);
+        // Pieces of an application.
+        assert_eq!(before_card(&[2000, 900, 900, 900, 900, 900]), 1460);
     }
 
     #[test]
