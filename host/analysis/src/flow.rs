@@ -721,6 +721,7 @@ impl Flow {
             },
             base: base.or_else(|| given.rest(other)),
             other: other.or_else(|| given.rest(base)).unwrap_or(0),
+            exact: self.setup.outcome == Outcome::Ok,
             window,
             inferred: filled_window(self, 1 - (side & 1)),
             link: given.link,

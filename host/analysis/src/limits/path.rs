@@ -37,6 +37,8 @@ pub(crate) struct Path {
     pub base: Option<u64>,
     /// Smallest round trip from the tap to the sender and back, ns; 0: not known.
     pub other: u64,
+    /// A handshake in which nothing came again has timed both: what was longer has waited.
+    pub exact: bool,
     /// Bytes of the receiver's largest window; 0: not known.
     pub window: u32,
     /// Of one whose scale was not seen, what it is most likely, as it is filled then.
