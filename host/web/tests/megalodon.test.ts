@@ -50,6 +50,16 @@ afterAll(async () => {
 /** Seconds since the capture's start. */
 const since = (time: string) => Number(nanoseconds(time) - nanoseconds(answer.summary.start)) / 1e9;
 
+test("the findings are those of the command, word by word", async () => {
+    const { captures } = (await (await fetch(`${server.url}/api/v1/captures`)).json()) as {
+        captures: { id: string }[];
+    };
+    const url = `${server.url}/api/v1/captures/${captures[0]?.id}/findings`;
+    const { findings } = (await (await fetch(url)).json()) as { findings: { finding: Answer["findings"][number] }[] };
+    const words = (of: Answer["findings"]) => of.map(({ title, evidence }) => [title, ...evidence].join("\n")).sort();
+    expect(words(findings.map(({ finding }) => finding))).toEqual(words(answer.findings));
+});
+
 test("the failed connections are those of the finding", async () => {
     await one.show("view=overview");
     await one.page.getByRole("link", { name: /Which, when and why/ }).click();

@@ -133,8 +133,10 @@ pub fn read(paths: &[PathBuf], known: PathOptions, flow: FlowOptions, progress: 
     if progress.is_cancelled() {
         return Err("closed".into());
     }
+    if let Some(alignment) = &alignment {
+        facts.lost_between(taps::lost_between(alignment));
+    }
     let alignment = alignment.unwrap_or_default();
-    facts.lost_between(taps::lost_between(&alignment));
     let summary = facts.finish(&mut analyzer);
     for connection in facts.inner.connections_mut() {
         taps::explain(connection, &alignment.legs, &alignment.lost_setups);
