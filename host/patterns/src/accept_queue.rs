@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use weir_analysis::{Class, Ended, Group, Place, Verdict, finding, lasting, seconds, sign};
+use weir_analysis::{Class, Ended, Group, Place, Verdict, address, finding, lasting, seconds, sign};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -245,6 +245,15 @@ impl AcceptQueue {
         service.other_lost += other_lost;
     }
 
+    /// The service of a host whose queue is full, as text, if there is one.
+    pub fn full_at(&self, host: &str) -> Option<String> {
+        let of_host =
+            |((server, _), of): &(&ServiceKey, &Service)| of.is_full() && address(server.to_ne_bytes()) == host;
+        let services = self.services.sorted();
+        let ((server, port), _) = services.into_iter().find(of_host)?;
+        Some(service(server.to_ne_bytes(), *port))
+    }
+
     /// Tell of full queues; returns what of the losses that is.
     pub fn findings(&self, out: &mut Vec<Finding>) -> FirstData {
         let full: Vec<_> = self
@@ -406,6 +415,8 @@ mod tests {
         }
         let found = told(&all);
         assert_eq!(found.len(), 1);
+        let full = all.full_at("::").map(|service| service == found[0].who);
+        assert_eq!((full, all.full_at("::1")), (Some(true), None));
         let expected = [("connections", 30.0), ("ofConnections", 300.0), ("lost", 60.0)];
         assert!(
             expected.iter().all(|(name, n)| found[0].values[*name] == (*n).into()),

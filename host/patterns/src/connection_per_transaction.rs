@@ -124,7 +124,9 @@ impl Detector for ConnectionPerTransaction {
 
     fn connection(&mut self, connection: &Ended, route: &mut Route) {
         let begun = matches!(connection.setup, Some(Outcome::Ok | Outcome::Retransmitted));
-        if !begun || connection.answered == 0 {
+        // Of one direction alone it is not known how many there were.
+        let one_sided = connection.sent.iter().any(|sent| sent.packets == 0);
+        if !begun || connection.answered == 0 || one_sided {
             return;
         }
         self.answered += 1;

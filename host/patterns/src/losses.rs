@@ -231,7 +231,7 @@ pub(crate) struct Losses {
     missed: Newest<(u64, u16, u32), LOSSES>,
     pub setups: Newest<CleanSetup, SETUPS>,
     pub syn_loss: SynLoss,
-    accept_queue: AcceptQueue,
+    pub accept_queue: AcceptQueue,
     span: Option<(u64, u64)>,
 }
 

@@ -449,11 +449,15 @@ impl<'a> Sum<'a> {
 }
 
 /// What else it may be, and what to do.
-fn advice(server: &str) -> [String; 2] {
+fn advice(all: &Losses, server: &str) -> [String; 2] {
+    let or_before = "a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it";
     [
-        format!(
-            "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
-        ),
+        match all.accept_queue.full_at(server) {
+            Some(service) => format!(
+                "most likely it is {service} itself: its queue of accepted connections is full (ACCEPT_QUEUE), which drops SYNs, too; it may also be {or_before}"
+            ),
+            None => format!("it may also be {server} itself: a full queue of connections or {or_before}"),
+        },
         format!(
             "next: read the counters of dropped SYNs and of the listen queue at {server}, and the connection tables of the devices before it; capture at {server} itself"
         ),
@@ -553,7 +557,7 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>, aside: Option<Strin
     evidence.extend(sum.places(&server, all.syn_loss.between.is_some()));
     evidence.extend(sum.costs());
     evidence.extend(aside);
-    evidence.extend(advice(&server));
+    evidence.extend(advice(all, &server));
     let failed = match sum.failed() {
         0 => String::new(),
         failed => format!(", {} of them failed", count(failed)),
@@ -689,7 +693,7 @@ fn burst(
     evidence.extend(load.grows(attempts, &in_batches));
     evidence.extend(data_meanwhile(all, pair, batches));
     evidence.extend(sum.costs());
-    evidence.extend(advice(&server));
+    evidence.extend(advice(all, &server));
     let mut values = sum.values();
     values.extend([
         ("lostSynsAtLeast", (sum.syns + least_syns) as f64),

@@ -180,6 +180,7 @@ fn a_direction_that_is_missing_is_told() {
             is_server(packet) == servers
         });
         let found = findings(&played.records);
+        assert!(found.iter().all(|f| f.kind != "CONNECTION_PER_TRANSACTION"));
         let found = only(&found, "ONE_SIDED");
         let truth = played.report.totals.connections["visit"] as f64;
         assert_near("connections", value(found, "connections"), truth, 0.05);
