@@ -450,13 +450,14 @@ impl<'a> Sum<'a> {
 
 /// What else it may be, and what to do.
 fn advice(all: &Losses, server: &str) -> [String; 2] {
-    let or_before = "a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it";
     [
         match all.accept_queue.full_at(server) {
             Some(service) => format!(
-                "most likely it is {service} itself: its queue of accepted connections is full (ACCEPT_QUEUE), which drops SYNs, too; it may also be {or_before}"
+                "most likely it is {service} itself: its queue of accepted connections is full (ACCEPT_QUEUE), which drops SYNs, too; it may also be a limit of SYNs a second, or a firewall or load balancer before it"
             ),
-            None => format!("it may also be {server} itself: a full queue of connections or {or_before}"),
+            None => format!(
+                "it may also be {server} itself: a full queue of connections or a limit of SYNs a second drops SYNs and nothing else; or a firewall or load balancer before it"
+            ),
         },
         format!(
             "next: read the counters of dropped SYNs and of the listen queue at {server}, and the connection tables of the devices before it; capture at {server} itself"
