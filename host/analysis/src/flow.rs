@@ -927,7 +927,9 @@ impl Flow {
         }
         let since_previous = done.client.or(done.missed.filter(|gap| *gap > 0));
         let before = since_previous.or_else(|| self.since_setup(done));
-        let (recovered, filled) = self.recovery(done, (request_end, response_end), next);
+        let (recovered, filled, doubtful) = self.recovery(done, (request_end, response_end), next);
+        // Who asks next had to wait for what came again, or for nothing.
+        tail.uncertain = tail.uncertain.max(doubtful);
         if next == u64::MAX {
             let (s, from, charged) = match answered {
                 true => (1, response_end, &mut response),
@@ -1022,8 +1024,8 @@ impl Flow {
     }
 
     /// The waits for what was sent again behind the last blocks of a request and a response, which ended at `ends`; and until what
-    /// filled a gap there. What may have been such a wait makes the server's time uncertain.
-    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> ([u64; 2], [u64; 2]) {
+    /// filled a gap there; and behind the response's, what may have been such a wait. Behind the request's that makes the server's time uncertain.
+    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> ([u64; 2], [u64; 2], u64) {
         let (asked, answered) = ends;
         let Some(trouble) = self.extras.trouble() else {
             return Default::default();
@@ -1043,7 +1045,12 @@ impl Flow {
         };
         // At the end nothing else came, whether it was needed or not.
         let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
-        ([request, since(from, waited)], [filled, since(from, tail.filled)])
+        let doubtful = since(from, tail.doubtful);
+        (
+            [request, since(from, waited)],
+            [filled, since(from, tail.filled)],
+            doubtful,
+        )
     }
 
     /// How late the end of a transfer came, which its receiver answered at `until`.

@@ -725,6 +725,29 @@ fn long_pauses_of_a_client_that_tells_are_thinking() {
     assert!(sum(|s| s.client_processing_seconds) < 0.1);
 }
 
+/// A timer sends the middle of a response again, without SACK: when the client asks next, it is not known whether it had waited for that.
+#[test]
+fn a_repeat_of_which_nothing_is_known_yet_makes_the_clients_time_uncertain() {
+    let mut c = start(false);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    let answer = 0.100 + TRIP + WORK;
+    for i in 0..3 {
+        c.packet(answer, S, if i == 2 { "AP" } else { "A" }, 901 + 1000 * i, 301, 1000);
+    }
+    c.packet(answer + NEAR, C, "A", 301, 1901, 0);
+    c.packet(answer + NEAR, C, "A", 301, 1901, 0);
+    c.packet(answer + 0.220, S, "A", 1901, 301, 1000);
+    c.packet(answer + 0.220 + NEAR, C, "A", 301, 3901, 0);
+    let next = answer + 0.225;
+    c.packet(next, C, "AP", 301, 3901, 200);
+    c.packet(next + TRIP, S, "AP", 3901, 501, 300);
+    c.packet(next + TRIP + NEAR, C, "A", 501, 4201, 0);
+    let t = &transactions(&c)[1];
+    let own = shares(t).client_processing_seconds;
+    let truth = 0.225 - 0.220 - NEAR;
+    assert!(own - t.client_uncertain_seconds.unwrap_or(0.0) < truth + 1e-3, "{t:?}");
+}
+
 /// Each direction has a clock of its own: ACKs stand before the data that they acknowledge. Where the data never comes, the capture missed it.
 #[test]
 fn directions_that_are_out_of_step_are_told() {
