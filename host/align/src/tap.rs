@@ -3,6 +3,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
+use weir_analysis::before;
 use weir_record::{
     Kind, Open, OpenMore, PROTOCOL_TCP, Packet, PacketMore, Record, Setup, SetupMore, setup_bit, tcp_flag,
 };
@@ -500,10 +501,10 @@ impl Tap {
         // Those of a RST may be none of the connection's.
         if digest.flags & tcp_flag::RST == 0 {
             let [from, to] = flow.seen[digest.side()].get_or_insert([digest.seq, digest.end()]);
-            if (digest.seq.wrapping_sub(*from) as i32) < 0 {
+            if before(digest.seq, *from) {
                 *from = digest.seq;
             }
-            if (digest.end().wrapping_sub(*to) as i32) > 0 {
+            if before(*to, digest.end()) {
                 *to = digest.end();
             }
         }

@@ -81,6 +81,7 @@ pub use numbers::{connections, count, decimal, lasting, several};
 use operations::Operations;
 use overdue::Answers;
 use queues::{Queues, Wait};
+pub use seq::before;
 pub use setup::Outcome;
 use setup::Scaling;
 use shares::{TimeShares, USUAL_TIMER};

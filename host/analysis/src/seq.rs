@@ -1,8 +1,8 @@
 //! Sequence numbers: 32 bits, wrapping, ordered over half the space (RFC 9293 3.4).
 
-/// `a` comes before `b`.
+/// `a` comes before `b` in the order of sequence numbers (RFC 9293 3.4).
 #[inline]
-pub(crate) const fn before(a: u32, b: u32) -> bool {
+pub const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 

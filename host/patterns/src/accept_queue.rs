@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use weir_analysis::{Class, Ended, Group, Place, Verdict, address, finding, lasting, seconds, sign};
+use weir_analysis::{Class, Ended, Group, Place, Verdict, address, before, finding, lasting, seconds, sign};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -51,7 +51,7 @@ struct Watched {
 
 impl Watched {
     fn add(&mut self, verdict: &Verdict) {
-        if self.lost == 0 || is_before(verdict.seq, self.seq) {
+        if self.lost == 0 || before(verdict.seq, self.seq) {
             self.meanwhile += self.lost;
             self.seq = verdict.seq;
             self.lost = 1;
@@ -71,11 +71,6 @@ impl Watched {
     fn is_hit(&self) -> bool {
         self.lost > 0 && self.request == Some(self.seq)
     }
-}
-
-/// In the order of sequence numbers (RFC 9293 3.4).
-const fn is_before(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() < 0
 }
 
 /// What the clients of a service sent, from the first connection on whose first data was lost.
