@@ -197,8 +197,8 @@ impl AcceptQueue {
         if connection.setup.is_none() || connection.answered == 0 || sent.data_packets == 0 {
             return;
         }
-        let of = key(route.server, route.port);
-        let service = if watched.is_hit() {
+        let (of, is_hit) = (key(route.server, route.port), watched.is_hit());
+        let service = if is_hit {
             self.services
                 .place(of, Service::default, |service| service.hit.count() > 0)
         } else {
@@ -215,7 +215,7 @@ impl AcceptQueue {
             later,
             ..
         } = watched;
-        let (first_lost, aside, other_lost) = if watched.is_hit() {
+        let (first_lost, aside, other_lost) = if is_hit {
             service.most = service.most.max(lost);
             service.ns += last.saturating_sub(first);
             service.hit.include(connection.id, first, last);
@@ -240,23 +240,22 @@ impl AcceptQueue {
         service.other_lost += other_lost;
     }
 
+    /// Services whose queues are full.
+    fn full(&self) -> impl Iterator<Item = (&ServiceKey, &Service)> {
+        let services = self.services.sorted().into_iter();
+        services.filter(|(_, service)| service.is_full())
+    }
+
     /// The service of a host whose queue is full, as text, if there is one.
     pub fn full_at(&self, host: &str) -> Option<String> {
-        let of_host =
-            |((server, _), of): &(&ServiceKey, &Service)| of.is_full() && address(server.to_ne_bytes()) == host;
-        let services = self.services.sorted();
-        let ((server, port), _) = services.into_iter().find(of_host)?;
+        let mut full = self.full();
+        let ((server, port), _) = full.find(|((server, _), _)| address(server.to_ne_bytes()) == host)?;
         Some(service(server.to_ne_bytes(), *port))
     }
 
     /// Tell of full queues; returns what of the losses that is.
     pub fn findings(&self, out: &mut Vec<Finding>) -> FirstData {
-        let full: Vec<_> = self
-            .services
-            .sorted()
-            .into_iter()
-            .filter(|(_, service)| service.is_full())
-            .collect();
+        let full: Vec<_> = self.full().collect();
         let is_told = |of: &ServiceKey| full.iter().any(|(told, _)| *told == of);
         let hits = self.hits.iter().map(|hit| (hit.id, (hit.last, is_told(&hit.service))));
         let first = FirstData(hits.collect());

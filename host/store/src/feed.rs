@@ -92,16 +92,12 @@ impl<'a> Feed<'a> {
 
     /// Rows of other sources of its tap that have this name, if there are any and nothing of this one is stored.
     pub fn others_named(&self, name: &str) -> Option<u64> {
-        let known = self.source.as_ref().filter(|_| self.stored() == 0)?;
-        let others = self.store.manifest().sources.iter();
+        let others = self.store.manifest().sources_of(&self.tap);
         let rows = others
-            .filter(|(id, other)| {
-                let of_tap = id.split_once('/').map(|(tap, _)| tap);
-                **id != known.id && other.name == name && of_tap == known.id.split_once('/').map(|(tap, _)| tap)
-            })
-            .map(|(_, other)| other.rows.values().sum::<u64>())
+            .filter(|other| other.name == name)
+            .map(|other| other.rows.values().sum::<u64>())
             .sum();
-        (rows > 0).then_some(rows)
+        (rows > 0 && self.stored() == 0).then_some(rows)
     }
 
     /// All of the source is stored: there is nothing to do.

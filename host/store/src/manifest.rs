@@ -314,7 +314,7 @@ impl Manifest {
         self.sources_of(tap).map(|source| source.epoch)
     }
 
-    fn sources_of(&self, tap: &str) -> impl Iterator<Item = &Source> {
+    pub(crate) fn sources_of(&self, tap: &str) -> impl Iterator<Item = &Source> {
         let begin = format!("{tap}/");
         self.sources
             .range(begin.clone()..)
