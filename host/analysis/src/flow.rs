@@ -927,7 +927,7 @@ impl Flow {
         }
         let since_previous = done.client.or(done.missed.filter(|gap| *gap > 0));
         let before = since_previous.or_else(|| self.since_setup(done));
-        let (recovered, filled, doubtful) = self.recovery(done, (request_end, response_end), next);
+        let (recovered, filled, doubtful) = self.recovery(done, (request_end, response_end), next, &m);
         // Who asks next had to wait for what came again, or for nothing.
         tail.uncertain = tail.uncertain.max(doubtful);
         if next == u64::MAX {
@@ -1023,18 +1023,35 @@ impl Flow {
         }
     }
 
-    /// The waits for what was sent again behind the last blocks of a request and a response, which ended at `ends`; and until what
-    /// filled a gap there; and behind the response's, what may have been such a wait. Behind the request's that makes the server's time uncertain.
-    fn recovery(&self, done: &mut Finished, ends: (u64, u64), next: u64) -> ([u64; 2], [u64; 2], u64) {
-        let (asked, answered) = ends;
+    /// The waits for what was sent again, or late, behind the last blocks of a request and a response, which ended at `asked` and `answered`;
+    /// and until what filled a gap there; and behind the response's, what may have been such a wait. Behind the request's that makes the server's time uncertain.
+    fn recovery(
+        &self,
+        done: &mut Finished,
+        (asked, answered): (u64, u64),
+        next: u64,
+        m: &Measure,
+    ) -> ([u64; 2], [u64; 2], u64) {
         let Some(trouble) = self.extras.trouble() else {
             return Default::default();
         };
         let since = |from: u64, time: Option<u64>| time.map_or(0, |time| time - from);
+        let ends = done.ends;
+        let late = |s: usize, from: u64, until: u64, trip: Option<u64>| {
+            let whole = trouble.losses[s].whole_at(ends[s]).filter(|acked| *acked < until);
+            let wait = whole
+                .zip(trip)
+                .map(|(acked, trip)| acked.saturating_sub(trip.saturating_add(from)));
+            wait.unwrap_or(0)
+        };
         let [mut request, mut filled] = [0; 2];
         let (from, tail) = if done.response.is_some() {
             let repeats = trouble.losses[0].repeats(asked, done.response_time);
             (request, filled) = (since(asked, repeats.needed), since(asked, repeats.filled));
+            // What waited in a queue was not late.
+            if done.wait.is_none_or(|wait| !wait.is_queue) {
+                request = request.max(late(0, asked, done.response_time, m.to_server));
+            }
             let doubt = since(asked, repeats.doubtful);
             if doubt > 0 {
                 done.wait = Some(Wait::or(done.wait, self.server_rtt().unwrap_or(0), doubt));
@@ -1045,9 +1062,10 @@ impl Flow {
         };
         // At the end nothing else came, whether it was needed or not.
         let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
+        let response = done.response.map_or(0, |_| late(1, answered, next, m.to_client));
         let doubtful = since(from, tail.doubtful);
         (
-            [request, since(from, waited)],
+            [request, since(from, waited).max(response)],
             [filled, since(from, tail.filled)],
             doubtful,
         )

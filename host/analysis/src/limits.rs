@@ -8,6 +8,7 @@ mod bursts;
 mod charges;
 mod cut;
 mod edges;
+mod late;
 mod path;
 mod pauses;
 mod recovery;
@@ -292,6 +293,7 @@ impl Transfer {
                 acked: None,
                 end: b.seq,
                 at_edge: false,
+                fills_any: false,
                 is_cut: false,
                 fills_small: false,
                 apart: None,
@@ -313,6 +315,7 @@ impl Transfer {
         let whole = is_full && b.bytes.is_multiple_of(full);
         let is_reached = |edge: &Edge| edge.is_reached(end, path);
         let at_edge = pushed && self.edges.heard(b.last, path).is_some_and(is_reached);
+        let fills_any = at_edge && self.edges.are_filled(b.last, end, path);
         let is_cut = pushed && !whole && self.is_cut(b, end, before, window, path);
         if self.edges.cuts(b, end, path) {
             self.stood(b.first, b.last);
@@ -356,6 +359,7 @@ impl Transfer {
             acked: Some(acked),
             end,
             at_edge,
+            fills_any,
             is_cut,
             fills_small: window.is_some_and(|window| (window == b.bytes || window == b.flight) && window < path.mss),
             apart: apart(b),

@@ -61,8 +61,12 @@ pub(crate) struct Losses {
     acked_time: u64,
     /// When it passed first, where a record tells.
     acked_first: Option<u64>,
+    /// It did for the ACK of what had arrived behind a hole, too: that is sent when the hole is filled (RFC 5681 4.2).
+    fills_hole: bool,
     /// Time of the receiver's last duplicate-ACK or SACK evidence.
     evidence: u64,
+    /// The ACK that it stood at.
+    hole: Option<u32>,
     /// Number and IP id of the last segment that a record told, and whether another one had the
     /// same id: some hosts send the same in every packet (RFC 6864).
     last_id: (u32, u16),
@@ -272,6 +276,11 @@ impl Losses {
             *last = (*last).max(Some(entry.time));
         }
         repeats
+    }
+
+    /// When the ACK of all before `end` passed, if what it answers filled a hole: no timer of its receiver is in that.
+    pub fn whole_at(&self, end: u32) -> Option<u64> {
+        self.acked_first.filter(|_| self.fills_hole && self.acked == Some(end))
     }
 
     /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.

@@ -1348,3 +1348,40 @@ fn a_link_that_takes_longer_for_a_packet_than_its_round_trip_is_none() {
     // From farther away it may as well be a link.
     assert!(busy(&small_writes(0.020)));
 }
+
+/// A receiver's window of 20 segments that is filled again when its last ACK comes to the sender, as late as a wireless link lets it.
+fn with_late_acks(late: impl Fn(u32) -> f64) -> v1::LimitSeconds {
+    let trip = 0.004;
+    let mut c = start(trip, None, None);
+    c.packet(0.010, C, "AP", 101, 901, 200).window = 29_200;
+    let (mut at, mut seq) = (0.010 + trip, 901);
+    for flight in 0..60 {
+        for n in 0..20 {
+            c.packet(
+                at + f64::from(n) * 1e-6,
+                S,
+                if n == 19 { "AP" } else { "A" },
+                seq,
+                301,
+                MSS,
+            );
+            seq += MSS;
+        }
+        c.packet(at + 0.001 + 20e-6, C, "A", 301, seq, 0).window = 29_200;
+        at += 0.001 + 20e-6 + trip + late(flight);
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    only(&a).server_to_client.unwrap().limit_seconds.unwrap()
+}
+
+/// No round trip tells of the way to the sender, but the pauses at a full window do.
+#[test]
+fn acks_that_come_late_to_their_sender_leave_it_at_the_edge() {
+    let by = with_late_acks(|flight| f64::from(flight * 7 % 10) * 1e-3);
+    let all = by.receiver_window + by.application;
+    assert!(by.receiver_window > 0.9 * all, "{by:?}");
+    // A pause now and then is the application's.
+    let by = with_late_acks(|flight| if flight % 9 == 5 { 0.009 } else { 0.0 });
+    assert!((0.05..0.07).contains(&by.application), "{by:?}");
+}

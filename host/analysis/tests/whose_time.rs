@@ -213,6 +213,36 @@ fn a_repeat_that_was_not_needed_is_no_recovery() {
     about(shares(&all[0]).protocol_seconds, 0.0);
 }
 
+/// One segment of the request, or of the response, was overtaken behind the tap, by 10 ms, and came again for nothing. With the ACK of all
+/// of it, which no timer holds back then (RFC 5681 4.2), who goes on had what it waited for.
+#[test]
+fn nobody_goes_on_before_a_late_segment_has_come() {
+    let mut c = start(false);
+    let whole = 10 * 1460;
+    let mut send = |from: f64, client: bool, (seq, ack): (u32, u32), trip: f64| {
+        for n in 0..10 {
+            let flags = if n == 9 { "AP" } else { "A" };
+            c.packet(from + f64::from(n) * 1e-6, client, flags, seq + n * 1460, ack, 1460);
+        }
+        let hole = seq + 2 * 1460;
+        for n in 0..8 {
+            c.packet(from + trip + f64::from(n) * 1e-6, !client, "A", ack, hole, 0);
+        }
+        let all = from + trip + 0.010;
+        c.packet(all - trip / 5.0, client, "A", hole, ack, 1460);
+        c.packet(all, !client, "A", ack, seq + whole, 0);
+        all
+    };
+    let asked = send(0.100, C, (101, 901), TRIP);
+    let answered = send(asked + WORK, S, (901, 101 + whole), NEAR);
+    c.packet(answered + WORK, C, "AP", 101 + whole, 901 + whole, 200);
+    let all = transactions(&c);
+    let ms = |seconds: f64| (seconds * 1e3).round();
+    assert_eq!(ms(shares(&all[0]).server_processing_seconds), 7.0);
+    assert_eq!(ms(shares(&all[1]).client_processing_seconds), 7.0);
+    assert_eq!(ms(shares(&all[0]).protocol_seconds), 20.0);
+}
+
 /// Before a response an IP id was skipped: whether the server counts the packets of each connection is not known of so few. If it does, the
 /// response had been sent before, and waited for a timer.
 #[test]

@@ -30,8 +30,10 @@ pub(super) struct BlockTail {
     pub acked: Option<u32>,
     /// End of its sequence space.
     pub end: u32,
-    /// It used up the window that its sender had heard of.
+    /// It used up the window that its sender had surely heard of.
     pub at_edge: bool,
+    /// And any that it can have heard of, to the last segment.
+    pub fills_any: bool,
     /// To the byte, with less than a segment: its sender had more.
     pub is_cut: bool,
     /// To the last byte, and that window was below a segment.

@@ -4,8 +4,11 @@ use std::collections::VecDeque;
 
 use weir_record::Block;
 
+use super::late::Late;
 use super::path::{Path, ROOM};
 
+/// A segment that is larger than this part of a window tells little of whether that is full.
+const FEW: u32 = 8;
 /// Edges remembered.
 const EDGES: usize = 64;
 
@@ -25,6 +28,11 @@ impl Edge {
         self.at.wrapping_sub(end) as i32
     }
 
+    /// Whether not even one more segment fits behind `end`.
+    fn is_filled(&self, end: u32, path: &Path) -> bool {
+        i64::from(self.left(end)) < i64::from(path.payload.min(self.window / FEW))
+    }
+
     /// Whether a sender stands at it that has sent up to `end`.
     pub fn is_reached(&self, end: u32, path: &Path) -> bool {
         let room = path.room(self.window, true).max(path.payload);
@@ -32,27 +40,31 @@ impl Edge {
     }
 }
 
-/// The last edges of one receiver, the newest at the end.
+/// The last edges of one receiver, the newest at the end, and how late its sender hears of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Edges(VecDeque<Edge>);
+pub(super) struct Edges {
+    seen: VecDeque<Edge>,
+    late: Late,
+}
 
 impl Edges {
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.seen.clear();
+        self.late = Late::default();
     }
 
     /// The receiver's window as the tap knew it at a time.
     pub fn saw(&mut self, time: u64, ack: u32, window: Option<u32>) {
         let Some(window) = window else { return };
         let at = ack.wrapping_add(window);
-        match self.0.back_mut() {
+        match self.seen.back_mut() {
             Some(last) if last.at == at => last.to = last.to.max(time),
             Some(last) if time < last.to => {}
             _ => {
-                if self.0.len() == EDGES {
-                    self.0.pop_front();
+                if self.seen.len() == EDGES {
+                    self.seen.pop_front();
                 }
-                self.0.push_back(Edge {
+                self.seen.push_back(Edge {
                     from: time,
                     to: time,
                     at,
@@ -62,32 +74,61 @@ impl Edges {
         }
     }
 
-    /// The furthest edge that the sender can have heard of when it sent what passed the tap at `time`: of no later ACK than the one before by
-    /// the round trip from the tap to the sender and back, whose edge was no further than the next that is known.
+    /// The furthest edge that the sender surely had heard of when it sent what passed the tap at `time`: of the ACK before that by the round
+    /// trip from the tap to the sender and back, and by what ACKs are late, whose edge was no further than the next that is known.
     pub fn heard(&self, time: u64, path: &Path) -> Option<&Edge> {
+        self.heard_soon(time.saturating_sub(self.late.most(path.round_trip())), path)
+    }
+
+    /// The same of the ACKs that come as fast as any: it can have heard of no edge that is further.
+    fn heard_soon(&self, time: u64, path: &Path) -> Option<&Edge> {
         let heard = time.saturating_sub(path.other);
-        self.0.iter().find(|edge| edge.to >= heard)
+        self.seen.iter().find(|edge| edge.to >= heard)
+    }
+
+    /// Whether what passed the tap at `time` and ends at `end` has filled any window that its sender can have heard of.
+    pub fn are_filled(&self, time: u64, end: u32, path: &Path) -> bool {
+        self.heard_soon(time, path)
+            .is_some_and(|edge| edge.is_filled(end, path))
+    }
+
+    /// When the sender has heard of what passed the tap at `time`, however late.
+    pub fn heard_by(&self, time: u64, path: &Path) -> u64 {
+        time.saturating_add(path.other)
+            .saturating_add(self.late.most(path.round_trip()))
+    }
+
+    /// The sender, which had stood at the edge `end` since `since`, went on at `next`, as far as an ACK can be late.
+    pub fn went_on(&mut self, since: u64, end: u32, next: u64, path: &Path) {
+        let soon = |edge: &Edge| edge.from.saturating_add(path.other);
+        let opens = |edge: &&Edge| soon(edge) > since && !edge.is_reached(end, path);
+        if let Some(edge) = self.seen.iter().find(opens) {
+            let ns = next.saturating_sub(soon(edge));
+            if ns <= path.late() {
+                self.late.add(ns);
+            }
+        }
     }
 
     /// Whether what passed the tap at `time` ends where the window did, to the byte, and its sender need not have heard of a larger one.
     pub fn is_at_one(&self, time: u64, end: u32, path: &Path) -> bool {
         let heard = time.saturating_sub(path.round_trip().saturating_add(path.late()));
         let not_heard = |edge: &&Edge| edge.left(end) > 0 && edge.from >= heard;
-        let last = self.0.iter().rev().find(|edge| !not_heard(edge));
+        let last = self.seen.iter().rev().find(|edge| !not_heard(edge));
         last.is_some_and(|edge| edge.left(end) == 0)
     }
 
     /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
     pub fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
-        let heard = |edge: &Edge| edge.from.saturating_add(path.other);
+        let heard = |edge: &Edge| self.heard_by(edge.from, path);
         let opens = |edge: &&Edge| heard(edge) > since && !edge.is_reached(end, path);
-        self.0.iter().find(opens).map(heard)
+        self.seen.iter().find(opens).map(heard)
     }
 
     /// Since when the sender, which has sent up to `end`, had surely heard of room behind it. None: it may not have.
     pub fn has_room_since(&self, end: u32, path: &Path) -> Option<u64> {
-        let with_room = self.0.iter().rev().take_while(|edge| !edge.is_reached(end, path));
-        with_room.last().map(|edge| edge.from.saturating_add(path.other))
+        let with_room = self.seen.iter().rev().take_while(|edge| !edge.is_reached(end, path));
+        with_room.last().map(|edge| self.heard_by(edge.from, path))
     }
 
     /// Whether the window surely ended within the block when its first segment was sent, and had room for less than three more.
@@ -97,13 +138,13 @@ impl Edges {
 
     /// The newest.
     pub fn last(&self) -> Option<&Edge> {
-        self.0.back()
+        self.seen.back()
     }
 
     /// Bytes that the sender had not heard to have arrived when it sent what ends at `end` and passed the tap at `time`.
     pub fn in_flight(&self, time: u64, end: u32, path: &Path) -> Option<u32> {
         let heard = time.saturating_sub(path.other);
-        let edge = self.0.iter().rev().find(|edge| edge.from <= heard);
+        let edge = self.seen.iter().rev().find(|edge| edge.from <= heard);
         edge.map(|edge| end.wrapping_sub(edge.at.wrapping_sub(edge.window)))
     }
 }

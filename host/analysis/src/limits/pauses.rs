@@ -58,6 +58,9 @@ impl Transfer {
     /// The time between two blocks of a transfer.
     pub(super) fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
         let gap = b.first.saturating_sub(tail.last);
+        if tail.fills_any && tail.last >= self.recovering {
+            self.edges.went_on(tail.last, tail.end, b.first, path);
+        }
         let is_late = || {
             let heard = self.edges.has_room_since(tail.end, path);
             heard.is_none_or(|heard| b.first <= heard.saturating_add(path.late()))
@@ -320,7 +323,7 @@ impl Transfer {
         let next = self.sent_by(next);
         let slack = path.slack();
         let last = self.samples.iter().rev().take(4).find(|s| s.time >= from)?;
-        let heard = last.time.saturating_add(path.other);
+        let heard = self.edges.heard_by(last.time, path);
         (last.flight == 0 && heard.saturating_add(slack) < next).then_some(heard)
     }
 

@@ -283,6 +283,7 @@ mod tests {
                 acked: Some(0),
                 end: 40_000 - left,
                 at_edge: false,
+                fills_any: false,
                 is_cut: false,
                 fills_small: false,
                 apart: Some(0),

@@ -34,6 +34,7 @@ impl Losses {
         let asks = more.is_some_and(|more| says_hole(e, more));
         if asks || e.what & (what::DUP_ACK | what::DSACK) == what::DUP_ACK {
             self.evidence = time;
+            self.hole = Some(e.ack);
         }
         if e.tcp_flags & tcp_flag::ACK != 0 {
             self.newly_acknowledged(e.ack).for_each(|entry| entry.tell(time));
@@ -76,6 +77,9 @@ impl Losses {
         self.sacked.acknowledge(ack);
         // First: what is in doubt then may have been needless.
         let known = before_this.unwrap_or(ack);
+        // A timer of the receiver may have let two segments wait (RFC 9293 3.8.6.3).
+        let hole = self.hole.take_if(|hole| before(*hole, ack));
+        self.fills_hole = is_first && hole.is_some_and(|hole| distance(hole, ack) > 2 * path.segment);
         self.acknowledged_beyond(known, ack);
         let answers_older = echo.is_some_and(|echo| self.answers_older(echo, known, ack, time, path));
         if self.acknowledged_too_soon(before_this, ack, time, path) || answers_older {
