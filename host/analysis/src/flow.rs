@@ -1296,16 +1296,15 @@ impl Flow {
         }
     }
 
-    /// By how much the client's time of all turns may be too long, ns: the smallest round trip to it was taken off, and half of its round trips
-    /// were longer by so much at least. (The server's is told with each transaction.)
+    /// By how much more than its turns tell the client's time of all of them may be too long, ns: the smallest round trip to it was taken off,
+    /// and its round trips were longer by so much. (The server's is told with each transaction.)
     pub fn client_uncertain(&self) -> u64 {
         let Some(turn) = &self.turn else { return 0 };
-        let trips = self.rtt.summary(1);
-        let longer = trips.median.zip(trips.min);
-        let longer = longer.map_or(0, |(median, min)| nanoseconds(median - min));
+        let longer = self.rtt.longer(1).map_or(0, nanoseconds);
         let time = turn.time();
         let answered = u64::from(turn.shares().answered);
-        longer.saturating_mul(answered).min(time.client + time.think)
+        let most = longer.saturating_mul(answered).min(time.client + time.think);
+        most.saturating_sub(time.client_uncertain)
     }
 
     /// The same, or more than that, ns.

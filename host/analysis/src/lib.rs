@@ -490,8 +490,10 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
-        let uncertain = time.server_uncertain_of(done).unwrap_or(0);
-        self.totals.uncertain = self.totals.uncertain.saturating_add(uncertain);
+        let server = time.server_uncertain_of(done).unwrap_or(0);
+        self.totals.uncertain = [server, time.client_uncertain]
+            .iter()
+            .fold(self.totals.uncertain, |sum, ns| sum.saturating_add(*ns));
         self.totals.figures.transaction(done);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
@@ -553,7 +555,8 @@ impl State {
         let again = is_data && flow.fin_came_again(side, time.saturating_sub(rtt.rtt));
         if is_data {
             let soon = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, None) || rtt.rtt < limits::DELAYED_ACK;
-            flow.rtt.of_data(side, time, soon && !again, rtt.flight == 0 && !again);
+            flow.rtt
+                .of_data(side, (time, rtt.rtt), soon && !again, rtt.flight == 0 && !again);
         }
         let is_prompt = limits::is_prompt(rtt.rtt, rtt.flight, alone, segment, flow.trip(side)) && !again
             || how == Some(RttHow::Handshake);

@@ -36,12 +36,13 @@ struct More {
     /// When the last sample of data ended, as [`short`] has it, until a block tells whether data of the receiver ended it; 0: it did, or a
     /// timer may have.
     unsure: u32,
+    /// That sample, and the sum of those that ended so and by no data, s, and how many.
+    pending: f32,
+    at_once: (f32, u32),
     /// When the last sample ended after which nothing was in flight, TAI ns, until a block of the receiver comes; 0: none did.
     whole: u64,
     /// The same, whatever came then.
     all: u64,
-    /// An ACK that was no response has ended a sample of data at once.
-    bare: bool,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
     min: f32,
 }
@@ -106,10 +107,12 @@ impl RoundTrips {
 
     /// The sample just made is one of data, and ended at `time`. `soon`: no timer of an ACK was in it; `whole`: nothing was in flight then.
     #[inline]
-    pub fn of_data(&mut self, side: usize, time: u64, soon: bool, whole: bool) {
+    pub fn of_data(&mut self, side: usize, (time, ns): (u64, u64), soon: bool, whole: bool) {
         let more = &mut self.make_more()[side & 1];
-        more.bare |= more.unsure != 0;
-        more.unsure = if soon { short(time) } else { 0 };
+        more.was_bare();
+        if soon {
+            (more.unsure, more.pending) = (short(time), (ns as f64 / 1e9) as f32);
+        }
         more.whole = if whole { time } else { 0 };
         more.all = more.whole;
     }
@@ -120,10 +123,10 @@ impl RoundTrips {
     #[inline]
     pub fn response(&mut self, side: usize, time: u64) -> Option<u64> {
         let more = &mut self.more.as_mut()?[side & 1];
-        if more.unsure != 0 {
-            more.bare |= before(more.unsure, short(time));
+        if more.unsure != 0 && !before(more.unsure, short(time)) {
             more.unsure = 0;
         }
+        more.was_bare();
         let whole = std::mem::take(&mut more.whole);
         (whole != 0 && whole < time).then_some(whole)
     }
@@ -145,14 +148,21 @@ impl RoundTrips {
     /// No more blocks will come.
     pub fn close(&mut self) {
         for more in self.more.iter_mut().flat_map(|more| more.iter_mut()) {
-            more.bare |= more.unsure != 0;
+            more.was_bare();
         }
     }
 
     /// Whether ACKs that were no responses have timed data.
     #[inline]
     pub fn is_bare(&self, side: usize) -> bool {
-        self.more.as_ref().is_some_and(|more| more[side & 1].bare)
+        self.more.as_ref().is_some_and(|more| more[side & 1].at_once.1 > 0)
+    }
+
+    /// By how much the round trips that neither an application nor a timer of its receiver was in were longer than the smallest, on average, s.
+    pub fn longer(&self, side: usize) -> Option<f64> {
+        let (sum, count) = self.more.as_ref()?[side & 1].at_once;
+        let mean = (count > 0).then(|| f64::from(sum) / f64::from(count))?;
+        Some((mean - self.min(side)?).max(0.0))
     }
 
     /// The smallest sample of an interval in its units; it may be one that got no RTT record. The
@@ -238,10 +248,19 @@ impl More {
             samples: Samples::Few(samples),
             count: u32::from(first != f32::INFINITY),
             unsure: 0,
+            pending: 0.0,
+            at_once: (0.0, 0),
             whole: 0,
             all: 0,
-            bare: false,
             min: first,
+        }
+    }
+
+    /// No data ended the sample in question.
+    fn was_bare(&mut self) {
+        if std::mem::take(&mut self.unsure) != 0 {
+            let (sum, count) = &mut self.at_once;
+            (*sum, *count) = (*sum + self.pending, count.saturating_add(1));
         }
     }
 
@@ -324,6 +343,25 @@ mod tests {
         assert!((s.median.unwrap_or(0.0) - 0.010).abs() < 1e-8, "{s:?}");
         assert!((s.p95.unwrap_or(0.0) - 0.019).abs() < 1e-8, "{s:?}");
         assert_eq!(r.summary(0), Summary::default());
+    }
+
+    /// A request that comes 5 ms later than its client's ACK could is its application's time, and an ACK that a timer let go is the timer's.
+    #[test]
+    fn only_acks_at_once_tell_how_much_longer_the_path_was() {
+        const MS: u64 = 1_000_000;
+        let mut r = RoundTrips::default();
+        let mut sample = |time: u64, trip: u64, soon: bool, asked: bool| {
+            r.sample(1, trip * MS);
+            r.of_data(1, (time * MS, trip * MS), soon, true);
+            r.response(1, (if asked { time } else { time + 1 }) * MS);
+        };
+        sample(10, 2, true, false);
+        sample(20, 7, true, true);
+        sample(30, 42, false, false);
+        sample(40, 4, true, false);
+        let longer = r.longer(1).unwrap_or(0.0);
+        assert!((longer - 0.001).abs() < 1e-8, "{longer}");
+        assert_eq!(r.longer(0), None);
     }
 
     #[test]
