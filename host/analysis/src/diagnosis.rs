@@ -178,9 +178,14 @@ impl Figures {
         }
     }
 
-    /// The diagnosis table.
-    pub fn diagnosis(&self, time: &TimeShares) -> Vec<v1::Diagnosis> {
-        Self::rows(time, self.inferred, |category| Some(self.value(category, time)))
+    /// The diagnosis table. `is_known`: whose time it was, of most transactions.
+    pub fn diagnosis(&self, time: &TimeShares, is_known: bool) -> Vec<v1::Diagnosis> {
+        let is_told = |category: &&str| is_known || time_of(category, time).is_none();
+        Self::rows(time, self.inferred, |category| {
+            Some(category)
+                .filter(is_told)
+                .map(|category| self.value(category, time))
+        })
     }
 
     /// Its rows that are parts of the time of transactions.

@@ -998,9 +998,9 @@ impl Flow {
             let other = done.client_uncertain.unwrap_or(0);
             done.client_uncertain = Some(other.saturating_add(doubtful(&request)));
         }
-        let one_sided = next == u64::MAX && self.directions.iter().any(|direction| direction.packets == 0);
-        let time = if one_sided {
+        let time = if next == u64::MAX && self.is_one_sided() {
             // What was seen of one side alone is no gap between anything.
+            (done.wait, done.client_uncertain) = (None, None);
             TimeShares::unknown()
         } else {
             TimeShares::transaction(done, before, request.as_ref(), response.as_ref(), &recovery, &tails, &m)
@@ -1011,6 +1011,11 @@ impl Flow {
             turn.account(&time);
         }
         time
+    }
+
+    /// Of a flow that is over: packets of one direction alone were captured.
+    pub fn is_one_sided(&self) -> bool {
+        self.directions.iter().any(|direction| direction.packets == 0)
     }
 
     /// See [`Finished::inferred`]: without the handshake no other window is known than the one that is filled.

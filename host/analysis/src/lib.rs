@@ -490,6 +490,7 @@ impl State {
         let text = self.spare.text(described);
         self.totals.transactions += 1;
         self.totals.time.add(time);
+        self.totals.with_data += u64::from(done.request_bytes | done.response_bytes != 0);
         let server = time.server_uncertain_of(done).unwrap_or(0);
         self.totals.uncertain = [server, time.client_uncertain]
             .iter()
@@ -747,6 +748,7 @@ impl State {
                 operations.add(&flow.route(), done, time);
             }
             self.transaction(flow.id, ends, done, time, Described::Data(signature), sink);
+            self.totals.untimed += u64::from(flow.is_one_sided());
         }
         let done = last.as_ref().map(|(done, ..)| done);
         self.findings.connection(flow, cause, done, self.totals.given);

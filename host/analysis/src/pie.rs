@@ -77,9 +77,14 @@ pub fn article(near_client: &Trace, near_server: &Trace) -> Option<v1::Pie> {
     })
 }
 
-/// What one tap alone says, of all setups and transactions.
+/// Whether nothing tells whose time most transactions were; `delays` has the setups' then, and little else.
+pub const fn is_unknown(summary: &v1::Summary) -> bool {
+    summary.untimed_transactions > 0 && summary.bottlenecks.is_empty()
+}
+
+/// What one tap alone says, of all setups and transactions. `None`: nothing.
 pub fn one_tap(summary: &v1::Summary) -> Option<v1::Pie> {
-    let time = summary.delays?;
+    let time = summary.delays.filter(|_| !is_unknown(summary))?;
     let client = time.user_think_seconds + time.client_processing_seconds;
     let server = time.server_processing_seconds;
     Some(v1::Pie {

@@ -37,6 +37,9 @@ pub(crate) struct Totals {
     pub time: TimeShares,
     /// How far the hosts' part of it may be from the truth, ns.
     pub uncertain: u64,
+    /// Transactions with data, and those of which nothing tells whose time they were.
+    pub with_data: u64,
+    pub untimed: u64,
     pub figures: Figures,
     pub given: Given,
     pub start: u64,
@@ -133,6 +136,7 @@ impl Totals {
         });
         let sum = |field: fn(&Port) -> u32| -> u64 { self.ports.iter().map(|p| u64::from(field(&p.counters))).sum() };
         let seen = self.start != 0;
+        let is_known = 2 * self.untimed <= self.with_data;
         v1::Summary {
             // Without PORT records, what the flows counted.
             packets: frames.max(self.tcp_packets.saturating_add(self.other_packets)),
@@ -159,8 +163,13 @@ impl Totals {
             delays: Some(self.time.message()),
             delays_uncertain_seconds: seconds(self.uncertain),
             unbalanced_seconds: seconds(self.figures.unbalanced),
-            bottlenecks: self.figures.bottlenecks_of(&self.time),
-            diagnosis: self.figures.diagnosis(&self.time),
+            untimed_transactions: self.untimed,
+            bottlenecks: if is_known {
+                self.figures.bottlenecks_of(&self.time)
+            } else {
+                Vec::new()
+            },
+            diagnosis: self.figures.diagnosis(&self.time, is_known),
             statistics: self
                 .figures
                 .statistics(&self.time, self.end.saturating_sub(self.start), self.given),

@@ -1039,3 +1039,28 @@ fn what_a_server_tells_unasked_may_be_no_response() {
         }
     }
 }
+
+/// Of one direction alone nothing tells who waited for whom; the handshake's round trip is not all of it.
+#[test]
+fn of_one_direction_nothing_tells_whose_time_it_was() {
+    let summary = |both: bool| {
+        let mut c = start(true);
+        for n in 0..4 {
+            let at = 0.1 + f64::from(n);
+            c.packet(at, C, "AP", 101 + 200 * n, 901 + 300 * n, 200);
+            c.packet(at + TRIP + WORK, S, "AP", 901 + 300 * n, 301 + 200 * n, 300);
+        }
+        c.packets
+            .retain(|packet| both || packet.from_low || packet.flags & weir_record::tcp_flag::SYN != 0);
+        c.packets.retain(|packet| both || packet.seq != 900);
+        analyze(&c.packets).summary.unwrap()
+    };
+    let is_part = |d: &v1::Diagnosis| d.category == "LATENCY" || d.category == "SERVER_PROCESSING";
+    let known = summary(true);
+    assert_eq!(known.untimed_transactions, 0);
+    assert!(!known.bottlenecks.is_empty() && known.diagnosis.iter().any(is_part));
+    let unknown = summary(false);
+    assert_eq!(unknown.untimed_transactions, 1);
+    assert!(unknown.bottlenecks.is_empty() && !unknown.diagnosis.iter().any(is_part));
+    assert_eq!(weir_analysis::pie::one_tap(&unknown), None);
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_align::Aligner;
-use weir_analysis::pie::{Trace, article, one_tap};
+use weir_analysis::pie::{Trace, article, is_unknown, one_tap};
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
 use weir_messages::v1::{Analysis, Finding, Pie};
 
@@ -42,6 +42,11 @@ fn of_one(path: &Path) -> Result<(Vec<Pie>, ExitCode), Failure> {
     let summary = analyzer.finish(&mut Nobody);
     if summary.connections == 0 {
         return Err(no_flow(&input));
+    }
+    if is_unknown(&summary) {
+        say::line(format_args!(
+            "weir: {input}: whose time most transactions were is not known: one direction is not in the capture"
+        ));
     }
     Ok((one_tap(&summary).into_iter().collect(), code))
 }

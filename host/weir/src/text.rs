@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use weir_align::Alignment;
+use weir_analysis::pie::is_unknown;
 use weir_analysis::{Class, Ends, Sink, Verdict, connections, several};
 use weir_api::filter::Order;
 use weir_messages::v1::{
@@ -541,6 +542,13 @@ fn print_times(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
         format!("{} in setups and transactions{unsure}", seconds(total))
     };
     print_delays("Whose time", note, summary.delays, out)?;
+    if is_unknown(summary) {
+        writeln!(
+            out,
+            "  {DIM}whose time {} transactions were is not known, which is most of them: one direction is not in the capture{DIM:#}",
+            count(summary.untimed_transactions),
+        )?;
+    }
     let total = summary.delays.map_or(0.0, |shares| shares.total_seconds);
     // The wait for an answer that never came may go on behind the capture.
     let all = summary.transactions as f64;

@@ -44,6 +44,12 @@ interface Measured {
     uncertaintySeconds?: number;
 }
 
+interface Summary {
+    delaysUncertainSeconds?: number;
+    untimedTransactions?: string;
+    bottlenecks?: readonly unknown[];
+}
+
 const METHODS: Readonly<Record<string, string>> = {
     MEASURED: "between the taps at both ends",
     ARTICLE: "from deltas of frames alone",
@@ -63,12 +69,15 @@ export default function DelaysView() {
         const [all, taps, summary] = await Promise.all([
             json<Delays>(of(shown, "/delays"), whole, signal),
             json<{ pie: Measured[] }>(of(shown, "/taps"), {}, signal),
-            json<{ delaysUncertainSeconds?: number }>(of(shown, "/summary"), {}, signal),
+            json<Summary>(of(shown, "/summary"), {}, signal),
         ]);
         // Of a part of the capture it is not known.
         const isAll = query.filter === "" && from === null && to === null;
+        const untimed = Number(summary.untimedTransactions ?? 0);
+        const isUnknown = untimed > 0 && (summary.bottlenecks ?? []).length === 0;
         return {
-            all: all.groups[0]?.shares ?? null,
+            all: isUnknown ? null : (all.groups[0]?.shares ?? null),
+            untimed: isUnknown ? untimed : 0,
             uncertain: (isAll && summary.delaysUncertainSeconds) || null,
             measured: taps.pie,
         };
@@ -104,7 +113,15 @@ export default function DelaysView() {
     );
 }
 
-function Pies(props: { all: TimeShares | null; uncertain: number | null; measured: readonly Measured[] }) {
+interface PiesProps {
+    all: TimeShares | null;
+    /** Transactions of which nothing tells whose time they were, if they are most. */
+    untimed: number;
+    uncertain: number | null;
+    measured: readonly Measured[];
+}
+
+function Pies(props: PiesProps) {
     const pies: Pie[] = [];
     if (props.all !== null) {
         pies.push({
@@ -123,6 +140,14 @@ function Pies(props: { all: TimeShares | null; uncertain: number | null; measure
         });
     }
     const told = pies.map((pie) => `${pie.title}: ${SLICES.map(({ name }) => words(pie, name)).join(", ")}`).join(". ");
+    if (pies.length === 0 && props.untimed > 0) {
+        return (
+            <p class="note">
+                Whose time {count(props.untimed)} transactions were is not known, which is most of them: one direction is not in the
+                capture. The bars below are of setups.
+            </p>
+        );
+    }
     if (pies.length === 0) return <p class="note">No transaction lies in this range.</p>;
     return (
         <Picture
