@@ -24,6 +24,7 @@
 mod error;
 mod fields;
 mod lexer;
+mod near;
 mod order;
 mod parser;
 mod pattern;

@@ -184,6 +184,18 @@ fn errors_say_where_and_what() {
         ("é turns = x", 11, "a number"),
         ("turnz = 1", 1, "a field: id, client"),
         ("client.adress = 1", 1, "a field of it: address, port"),
+        (
+            "client.adress = 1",
+            1,
+            "; did you mean client.address or server.address?",
+        ),
+        ("duration > 500ms", 1, "; did you mean duration_seconds?"),
+        ("tcp.port = 80", 1, "; did you mean client.port or server.port?"),
+        (
+            "ip.addr = 10.0.0.1",
+            1,
+            "; did you mean client.address or server.address?",
+        ),
         ("client = 1", 8, ":* or a field of client: address, port"),
         ("turns.x = 1", 1, "no field behind turns"),
         ("vlans = 10", 7, "\":\": vlans is a list"),

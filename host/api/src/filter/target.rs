@@ -1,6 +1,7 @@
 //! Fields by their dotted names.
 
 use super::fields::{Field, Kind, Step};
+use super::near::near;
 
 /// A field found by its path.
 pub(super) struct Target {
@@ -28,14 +29,18 @@ impl Target {
         };
         for name in dotted.split('.') {
             match target.kind {
-                Kind::Message(schema) => {
-                    let Some(field) = schema.iter().find(|field| field.name == name || field.json == name) else {
+                Kind::Message(fields) => {
+                    let Some(field) = fields.iter().find(|field| field.name == name || field.json == name) else {
                         let wanted = if target.name.is_empty() {
                             "a field"
                         } else {
                             "a field of it"
                         };
-                        return Err(format!("{wanted}: {}", names(schema)));
+                        let near = match near(schema, dotted) {
+                            near if near.is_empty() => near,
+                            near => format!("; did you mean {near}?"),
+                        };
+                        return Err(format!("{wanted}: {}{near}", names(fields)));
                     };
                     target.path.push(Step::Field(field.tag));
                     target.kind = field.kind;
