@@ -958,6 +958,7 @@ impl Flow {
         };
         let recovery = Recovery {
             asked_again: again == Again::Yes,
+            answer: self.behind_fin(done),
             request: recovered[0],
             end: recovered[1],
             before: left.recovered,
@@ -1074,6 +1075,14 @@ impl Flow {
             [filled, since(from, tail.filled)],
             doubtful,
         )
+    }
+
+    /// How long the response had been sent already when the first of it passed, ns: the server's FIN had passed before.
+    fn behind_fin(&self, done: &Finished) -> u64 {
+        let begin = done.ends[1].wrapping_sub(done.response_bytes as u32);
+        let behind = self.extras.trouble().and_then(|trouble| trouble.losses[1].behind_fin);
+        let fin = behind.filter(|(at, _)| *at == begin && done.response.is_some());
+        fin.map_or(0, |(_, fin)| done.response_time.saturating_sub(fin))
     }
 
     /// How late the end of a transfer came, which its receiver answered at `until`.

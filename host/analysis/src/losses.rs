@@ -111,6 +111,8 @@ pub(crate) struct Losses {
     hidden: Option<Hidden>,
     /// Data that a block has to be made of.
     pub late: Option<Late>,
+    /// Where the first data begins that came behind its FIN, and when that passed, TAI ns.
+    pub behind_fin: Option<(u32, u64)>,
     /// IP ids of the receiver so far.
     pub answers: Counted,
     /// Retransmissions in sequence if the sender's ids count its packets.
@@ -283,8 +285,11 @@ impl Losses {
         self.acked_first.filter(|_| self.fills_hole && self.acked == Some(end))
     }
 
-    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap.
+    /// Whether what begins at `at` and passed the tap at `time` had been sent before, and was lost before the tap, and nothing else tells when.
     pub fn came_again(&self, at: u32, time: u64) -> Again {
+        if self.behind_fin.is_some_and(|(from, _)| from == at) {
+            return Again::No;
+        }
         let again = |hidden: &Hidden| hidden.from == at && time.saturating_sub(hidden.known) > REORDERING;
         self.hidden.filter(again).map_or(Again::No, |hidden| hidden.again)
     }

@@ -69,6 +69,8 @@ pub(crate) struct Recovery {
     pub end: u64,
     /// The same of the transaction before.
     pub before: u64,
+    /// From what passed behind the response, which was lost, to its first packet.
+    pub answer: u64,
     /// The request came again, and its first copy was lost before the tap.
     pub asked_again: bool,
 }
@@ -206,6 +208,7 @@ impl TimeShares {
         s.client += idle - quiet;
         s.recover(end);
         if let Some(gap) = server {
+            let gap = gap - s.recover(recovery.answer.min(gap));
             // Until the last of the request has come, the server cannot answer it.
             let gap = gap - s.recover(recovery.request.min(gap));
             let is_repeat = done.wait.is_some_and(|wait| wait.is_repeat);

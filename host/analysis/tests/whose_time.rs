@@ -286,6 +286,22 @@ fn a_first_response_behind_a_skipped_id_may_have_been_sent_before() {
     assert_eq!(uncertain(false), None);
 }
 
+/// A response that was lost before the tap, and the server's FIN behind it was not: it had answered by then.
+#[test]
+fn a_server_that_closes_has_answered() {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.100 + TRIP, S, "A", 901, 301, 0);
+    let fin = 0.100 + TRIP + WORK;
+    c.packet(fin, S, "AF", 1201, 301, 0);
+    c.sack(fin + NEAR, C, 301, 901, &[(1201, 1202)]);
+    c.packet(fin + 0.040, S, "AP", 901, 301, 300);
+    c.packet(fin + 0.040 + NEAR, C, "A", 301, 1202, 0);
+    let s = shares(&transactions(&c)[0]);
+    about(s.server_processing_seconds, WORK);
+    about(s.protocol_seconds, 0.040);
+}
+
 /// The server holds back its ACK of a request that the client's FIN came right behind, until that comes again: its answer to the repeat is no
 /// round trip of the request, in which a queue would show.
 #[test]

@@ -119,6 +119,9 @@ impl Losses {
                 bytes: gap.range.overlap(data),
                 is_last: at_or_before(gap.range.to, data.to),
             });
+            if let Some(late) = &self.late {
+                self.behind_fin.get_or_insert((late.seq, gap.time));
+            }
             let (reordered, signs) = reordering(&gap, e, time, path);
             entry.evidence = signs.with_if(sign::SACK_HOLE, reopened);
             if reordered {
