@@ -64,6 +64,12 @@ test("a connection's link leads there alone, and who forgets it goes on in the v
     await settled(one.page);
     expect(parameter(one.page, "view")).toBe("connection");
     expect(parameter(one.page, "row")).toBeNull();
+    // Where all connections are shown none is named; it is not forgotten there.
+    await one.page.getByRole("link", { name: "Setups", exact: true }).click();
+    await settled(one.page);
+    expect(await one.page.getByRole("button", { name: /^Forget connection/ }).count()).toBe(0);
+    await one.page.getByRole("link", { name: "Connection", exact: true }).click();
+    await settled(one.page);
     await one.page.getByRole("button", { name: /^Forget connection/ }).focus();
     await one.page.keyboard.press("Enter");
     await settled(one.page);

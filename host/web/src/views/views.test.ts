@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
@@ -15,6 +17,14 @@ test("views have names and keys of their own", () => {
     for (const part of ["name", "key", "title"] as const) {
         expect(new Set(VIEWS.map((view) => view[part])).size).toBe(VIEWS.length);
     }
+});
+
+test("which connection is chosen is said where it is shown alone, and nowhere else", () => {
+    const shows = ({ name }: { name: string }) =>
+        /<(OfConnection|Selected)\b/.test(readFileSync(resolve(import.meta.dirname, `${name}.tsx`), "utf8"));
+    expect(VIEWS.filter((view) => view.one).map(({ name }) => name)).toEqual(
+        VIEWS.filter(shows).map(({ name }) => name),
+    );
 });
 
 test("filters: values are quoted, alternatives kept together", () => {

@@ -54,7 +54,7 @@ function Shown(props: { filter: string }) {
     return (
         <>
             <div class="controls">
-                <Select label="Order" name="sort" value={sort} options={SORTS} resets="offset" />
+                <Select label="Order" name="sort" value={sort} options={SORTS} />
                 {answer.data && (
                     <Pages
                         what="transactions"
