@@ -252,6 +252,14 @@ test("connections: sort, filter, columns; a link restores them", async () => {
         .sort((a, b) => b.durationSeconds - a.durationSeconds)
         .map(({ id }) => id);
     expect((await gridRows(one.page)).map((row) => row[0])).toEqual(byDuration);
+    // All of a head sorts, not its text alone.
+    const head = one.page.getByRole("columnheader", { name: /^duration/ });
+    await head.click({ position: { x: 3, y: 3 } });
+    await settled(one.page);
+    expect(await head.getAttribute("aria-sort")).toBe("ascending");
+    await head.click({ position: { x: 3, y: 20 } });
+    await settled(one.page);
+    expect(await head.getAttribute("aria-sort")).toBe("descending");
     const port = answer.connections[0]?.client.port ?? 0;
     await one.page.keyboard.press("/");
     await one.page.keyboard.type(`client.port != ${port}`);
