@@ -133,7 +133,7 @@ export const VIEWS: readonly View[] = [
         title: "Waterfall",
         group: "Packets",
         key: "f",
-        about: "Transactions as bars: client, request, server, response",
+        about: "Transactions as bars: client, request, wait for the response, response",
         one: true,
         load: () => import("./waterfall"),
     },
