@@ -10,6 +10,7 @@ import { limitedAtAll, limitOf, statistic } from "./diagnosis";
 import { behind, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
+import { barColour, COLOURED, lookOf } from "./marks";
 import { THEMES } from "../theme";
 import { and, FAILED, idsFilter, quoted } from "./open";
 
@@ -175,4 +176,14 @@ test("what was seen, what else it may be and what to do next are told apart", ()
         alternatives: ["a busy link", "dirt"],
         next: ["look at the counters"],
     });
+});
+
+test("kinds of transactions are told apart: marks by colour and shape, parts of bars by colour, the rest in grey", () => {
+    const kinds = Array.from({ length: 15 }, (_, kind) => kind);
+    const looks = kinds.map((kind) => JSON.stringify(lookOf(kind, "a")));
+    expect(new Set(looks).size).toBe(kinds.length);
+    const bars = [...kinds.map((kind) => barColour(kind, "a")), barColour(15, "other")];
+    expect(new Set(bars.slice(0, COLOURED)).size).toBe(COLOURED);
+    expect(new Set(bars.slice(COLOURED))).toEqual(new Set([THEMES.light.grey]));
+    expect(bars.slice(0, COLOURED)).not.toContain(THEMES.light.grey);
 });
