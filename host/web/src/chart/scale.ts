@@ -41,9 +41,10 @@ export function niceStep(width: number, wanted: number): number {
 }
 
 const DAY = 86400;
+const YEAR = 365.25 * DAY;
 const STEPS = [
     ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
-    ...[1, 2, 7, 30, 365].map((days) => days * DAY),
+    ...[1, 2, 7, 30, 90, 180].map((days) => days * DAY),
 ];
 
 /** The same in seconds: whole minutes and hours where there are several. */
@@ -89,14 +90,27 @@ export function logTicks(
     return decades < 1 && ticks.length < 3 ? linearTicks([low, high], wanted, label) : ticks;
 }
 
+/** Ticks where years begin, at round numbers of them. */
+function yearTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
+    const seconds = Number(start) / 1e9;
+    const yearOf = (value: number) => new Date((seconds + value) * 1000).getUTCFullYear();
+    const [first, last] = [yearOf(low), yearOf(high)];
+    const step = niceStep(Math.max(1, (high - low) / YEAR), wanted);
+    const whole = Math.max(1, Math.round(step));
+    const ticks: Tick[] = [];
+    for (let year = Math.ceil(first / whole) * whole; year <= last; year += whole) {
+        const value = Date.UTC(year, 0) / 1000 - seconds;
+        if (value >= low && value <= high) ticks.push({ value, label: `${year}-01-01` });
+    }
+    return ticks;
+}
+
 /** Ticks at round times of day; midnight is told by the day that begins. `start`: ns since 1970 of second 0. */
 export function timeTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
     if (!(high > low)) return [];
     const rough = (high - low) / Math.max(1, wanted);
-    const step =
-        rough < 1
-            ? niceStep(high - low, wanted)
-            : (STEPS.find((one) => one >= rough) ?? niceStep((high - low) / DAY, wanted) * DAY);
+    if (rough > YEAR / 2) return yearTicks([low, high], wanted, start);
+    const step = rough < 1 ? niceStep(high - low, wanted) : (STEPS.find((one) => one >= rough) ?? 180 * DAY);
     const digits = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
     // Rounding in whole nanoseconds: seconds since midnight are too coarse for a double when steps are below 10 ns.
     const stepNs = BigInt(Math.max(1, Math.round(step * 1e9)));

@@ -3,7 +3,7 @@
  * an arrow for each packet, coloured by its size.
  */
 import type { Painter } from "../chart/painter";
-import { clock, count, duration } from "../format";
+import { clock, count, duration, moment } from "../format";
 import type { Colors } from "../theme";
 import { content, isBetween, isHere, passageWords, remarks, timesAt, type Row } from "./rows";
 
@@ -261,7 +261,9 @@ function drawTimes(
 ): void {
     const style = { color: colors.muted, size: 11 };
     const left = several === null ? LEFT : LEFT_OF_SEVERAL;
-    if (isHere(row)) p.text(clock(start, row.time, 6), 12, y + 1, style);
+    // Of several taps there is no room for a date.
+    const write = several === null ? moment : clock;
+    if (isHere(row)) p.text(write(start, row.time, 6), 12, y + 1, style);
     if (isBetween(row)) p.text(`(${clock(start, row.time, 6)})`, 8, y + 1, style);
     if (several !== null && row.far !== null) p.text(clock(start, row.far, 6), 122, y + 1, style);
     p.text(duration(row.delta), left - 12, y + 1, { ...style, align: "right" });

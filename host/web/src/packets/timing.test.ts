@@ -111,3 +111,16 @@ test("what is out of sight is not drawn, and a loop reaches into the view", () =
     expect(draw(1.5, 4)[1]).toBe(1);
     expect(draw(1.2, 1.4)).toEqual([expect.stringContaining("Q"), 1]);
 });
+
+test("loops of the first lane keep inside the picture", () => {
+    const p = new SvgPainter();
+    const x = { kind: "time", domain: [0, 4], label: "" } as const;
+    const area = layout({ x, y: { ...x, kind: "linear" }, y2: null }, 400, 250, THEMES.light);
+    const marks = { ...answer().marks, server: Uint8Array.of(1, 1, 1) };
+    expect(drawLinks(p, marks, area, 150)).toBe(1);
+    const [, from = NaN, control = NaN] = (
+        /M[\d.]+ ([\d.]+)Q[\d.]+ (-?[\d.]+)/.exec(p.finish(400, 250, "t")) ?? []
+    ).map(Number);
+    // The curve goes half as far as its control point.
+    expect((from + control) / 2).toBeGreaterThanOrEqual(area.top);
+});

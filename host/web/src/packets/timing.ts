@@ -138,7 +138,8 @@ export function drawLinks(p: Painter, marks: Marks, area: Area, lane: number): n
         const [a, b] = [area.x.to(link), area.x.to(time)];
         const high = rise(lane) * share(marks.size[mark] as number);
         const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1) - high;
-        const up = Math.min(lane * 0.3, 6 + (b - a) * 0.2);
+        // Above the first lane the picture ends.
+        const up = Math.min(lane * 0.3, 6 + (b - a) * 0.2, Math.max(2, y - area.top - 1));
         loops.push(
             `M${a.toFixed(1)} ${y.toFixed(1)}Q${((a + b) / 2).toFixed(1)} ${(y - 2 * up).toFixed(1)} ${b.toFixed(1)} ${y.toFixed(1)}`,
         );

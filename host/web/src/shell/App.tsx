@@ -2,6 +2,7 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { again } from "../api/again";
+import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
@@ -153,7 +154,7 @@ function Shown(props: { view: View }) {
     const shown = capture.value;
     if (captures.value === null) return <p class="waiting">Asking the server…</p>;
     if (shown === null) return <NoCapture />;
-    if (shown.state === "FAILED") return <p class="error">{`${shown.name}: ${shown.error ?? "cannot be read"}`}</p>;
+    if (shown.state === "FAILED") return <p class="error">{failureOf(shown)}</p>;
     if (shown.state === "READING") return <p class="waiting">{shown.name} is being read…</p>;
     if (view.packets && !shown.hasPackets) {
         return (
@@ -214,6 +215,12 @@ function Shown(props: { view: View }) {
             )}
         </>
     );
+}
+
+/** Why a capture cannot be read; the reason mostly names the file. */
+export function failureOf({ name, error }: Pick<Capture, "name" | "error">): string {
+    if (error?.includes(name)) return error;
+    return `${name}: ${error ?? "cannot be read"}`;
 }
 
 /** A view that cannot be drawn leaves the rest of the page as it is, and is tried again with the next state. */

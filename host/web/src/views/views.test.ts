@@ -7,7 +7,7 @@ import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
 import { limitedAtAll, limitOf, statistic } from "./diagnosis";
-import { behind, told, valueName, valueText } from "./overview";
+import { behind, packetsTold, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
 import { barColour, COLOURED, lookOf } from "./marks";
@@ -186,4 +186,11 @@ test("kinds of transactions are told apart: marks by colour and shape, parts of 
     expect(new Set(bars.slice(0, COLOURED)).size).toBe(COLOURED);
     expect(new Set(bars.slice(COLOURED))).toEqual(new Set([THEMES.light.grey]));
     expect(bars.slice(0, COLOURED)).not.toContain(THEMES.light.grey);
+});
+
+test("a capture that is mostly no TCP says so", () => {
+    expect(packetsTold({ packets: "1000", tcpPackets: "900" })).toBe("1,000 packets");
+    expect(packetsTold({ packets: "1000", tcpPackets: "12" })).toBe("1,000 packets, 12 of them TCP");
+    expect(packetsTold({ packets: "1", tcpPackets: "0" })).toBe("1 packet, 0 of them TCP");
+    expect(packetsTold({ packets: "0" })).toBe("0 packets");
 });
