@@ -593,3 +593,19 @@ test("tables of figures are not cut: names give way, and what is short is shown 
     }
     expectNoErrors(one);
 });
+
+test("on paper are heads, legends and figures, no ways to elsewhere, and a table says that it is cut", async () => {
+    await one.page.emulateMedia({ media: "print" });
+    const visible = (selector: string) => one.page.locator(selector).filter({ visible: true }).count();
+    await one.show("view=connections");
+    expect(await visible("nav, .filter, .tools, .ways, .top button")).toBe(0);
+    expect(await visible('[role="columnheader"]')).toBeGreaterThan(5);
+    expect(await one.page.getByText(/^Cut: of \d+ connections, those that were in sight/).isVisible()).toBe(true);
+    await one.show("view=timeline");
+    expect(await visible("nav, .filter, .tools, .ways, .top button")).toBe(0);
+    expect(await visible(".legend li")).toBeGreaterThan(5);
+    await one.page.emulateMedia({ media: "screen" });
+    await one.show("view=connections");
+    expect(await one.page.getByText(/^Cut: of/).isVisible()).toBe(false);
+    expectNoErrors(one);
+});
