@@ -96,14 +96,14 @@ export function drawMarks(p: Painter, marks: Marks, area: Area, drawn: Drawn): v
             const wide = area.x.to(marks.last[mark] as number) - x;
             const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1);
             if (kind.size === null) {
-                // Over the data of its column, a few repeats are not all of it.
+                // Over the data of its column, a few repeats are not all of it: they are on top, the line has symbols.
                 const part = kind.name === "DATA" ? 1 : (marks.packets[mark] as number) / (marks.among[mark] as number);
                 const tall = full * share(marks.size[mark] as number);
                 const spread = full * (share(marks.size[mark] as number) - share(marks.least[mark] as number));
                 if (dots) p.rect(x - thick, y - tall - thick, 2 * thick + wide, spread * part + 2 * thick, color);
                 else {
                     const high = Math.min(tall, Math.max(tall * part, LEAST));
-                    p.rect(x - thick, y - high, 2 * thick + wide, high, color);
+                    p.rect(x - thick, y - tall, 2 * thick + wide, high, color);
                 }
             } else {
                 if (wide > 1) p.rect(x, y - TRAIL / 2, wide, TRAIL, color);
