@@ -72,7 +72,16 @@ test("days are told by their dates, months and years are not thousands of ticks"
         "06:00:00",
     ]);
     expect(labels(4 * 86_400)).toEqual(["2015-06-02", "2015-06-03", "2015-06-04", "2015-06-05"]);
-    // Of several years they are where years begin.
+    expect(labels(100 * 86_400)).toEqual(["2015-07-01", "2015-08-01", "2015-09-01"]);
+    expect(labels(1122 * 86_400)).toEqual([
+        "2015-07-01",
+        "2016-01-01",
+        "2016-07-01",
+        "2017-01-01",
+        "2017-07-01",
+        "2018-01-01",
+    ]);
+    // Of many years they are where years begin.
     expect(labels(4000 * 86_400)).toEqual([
         "2016-01-01",
         "2018-01-01",

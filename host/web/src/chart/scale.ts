@@ -41,10 +41,12 @@ export function niceStep(width: number, wanted: number): number {
 }
 
 const DAY = 86400;
-const YEAR = 365.25 * DAY;
+const MONTH = 30.44 * DAY;
+/** Months between ticks; beyond, years. */
+const MONTHS = [1, 3, 6, 12];
 const STEPS = [
     ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
-    ...[1, 2, 7, 30, 90, 180].map((days) => days * DAY),
+    ...[1, 2, 7, 30, 365].map((days) => days * DAY),
 ];
 
 /** The same in seconds: whole minutes and hours where there are several. */
@@ -90,17 +92,18 @@ export function logTicks(
     return decades < 1 && ticks.length < 3 ? linearTicks([low, high], wanted, label) : ticks;
 }
 
-/** Ticks where years begin, at round numbers of them. */
-function yearTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
+/** Ticks where months, quarters, halves or round numbers of years begin. */
+function monthTicks([low, high]: readonly [number, number], rough: number, start: bigint): Tick[] {
     const seconds = Number(start) / 1e9;
-    const yearOf = (value: number) => new Date((seconds + value) * 1000).getUTCFullYear();
-    const [first, last] = [yearOf(low), yearOf(high)];
-    const step = niceStep(Math.max(1, (high - low) / YEAR), wanted);
-    const whole = Math.max(1, Math.round(step));
+    const step = MONTHS.find((months) => months * MONTH >= rough) ?? 12 * niceStep(rough / (12 * MONTH), 1);
+    const monthOf = (value: number) => {
+        const day = new Date((seconds + value) * 1000);
+        return day.getUTCFullYear() * 12 + day.getUTCMonth();
+    };
     const ticks: Tick[] = [];
-    for (let year = Math.ceil(first / whole) * whole; year <= last; year += whole) {
-        const value = Date.UTC(year, 0) / 1000 - seconds;
-        if (value >= low && value <= high) ticks.push({ value, label: `${year}-01-01` });
+    for (let month = Math.ceil(monthOf(low) / step) * step; month <= monthOf(high); month += step) {
+        const value = Date.UTC(Math.floor(month / 12), month % 12) / 1000 - seconds;
+        if (value >= low && value <= high) ticks.push({ value, label: date(start, value, 0) });
     }
     return ticks;
 }
@@ -109,8 +112,8 @@ function yearTicks([low, high]: readonly [number, number], wanted: number, start
 export function timeTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
     if (!(high > low)) return [];
     const rough = (high - low) / Math.max(1, wanted);
-    if (rough > YEAR / 2) return yearTicks([low, high], wanted, start);
-    const step = rough < 1 ? niceStep(high - low, wanted) : (STEPS.find((one) => one >= rough) ?? 180 * DAY);
+    if (rough > 7 * DAY) return monthTicks([low, high], rough, start);
+    const step = rough < 1 ? niceStep(high - low, wanted) : (STEPS.find((one) => one >= rough) ?? 7 * DAY);
     const digits = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
     // Rounding in whole nanoseconds: seconds since midnight are too coarse for a double when steps are below 10 ns.
     const stepNs = BigInt(Math.max(1, Math.round(step * 1e9)));
