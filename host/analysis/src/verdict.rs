@@ -311,6 +311,11 @@ impl Verdict {
         matches!(self.class, Class::Reordered | Class::CaptureOrder) && self.length > 0 && !self.handshake
     }
 
+    /// A data segment that was sent again: SYNs, and FINs without data, are none.
+    pub fn is_data_again(&self) -> bool {
+        self.class == Class::Retransmission && self.length > 0 && !self.handshake
+    }
+
     /// As a message.
     pub fn message(&self) -> v1::Segment {
         v1::Segment {

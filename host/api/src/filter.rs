@@ -35,7 +35,7 @@ use std::marker::PhantomData;
 
 pub use error::FilterError;
 pub use fields::{Field, Fields, Kind, Step, Value};
-pub use order::Order;
+pub use order::{Order, text_order};
 use test::Test;
 
 /// Longest filter, in bytes.

@@ -135,6 +135,7 @@ pub struct Lines {
     pub responses: Moments,
     /// Data segments and their payload; none: neither packets nor blocks are kept.
     pub traffic: Option<[(Weighted, Weighted); 2]>,
+    /// Data segments that were sent again.
     pub retransmitted: [Moments; 2],
     /// Data segments.
     pub lost: [Weighted; 2],
@@ -174,7 +175,7 @@ impl Lines {
                 Some(Loss::Capture(segments)) => missed.push((at, u64::from(segments))),
                 Some(Loss::Doubtful) | None => {}
             }
-            if verdict.class == weir_analysis::Class::Retransmission && !verdict.handshake {
+            if verdict.is_data_again() {
                 retransmitted[side].push(data.since_tai(verdict.time));
             }
         }

@@ -1,10 +1,11 @@
 //! Tables: connections, transactions, verdicts on segments; filtered, sorted, a part of the rows.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::json;
+use weir_api::filter::text_order;
 use weir_messages::v1;
 use weir_store::tables::Table as Stored;
 
@@ -197,16 +198,11 @@ impl Key {
 
 fn sort_by(data: &Dataset, table: Table, rows: &mut [u32], column: &Column, falling: bool) {
     let cells: Vec<Option<Cell>> = rows.iter().map(|row| table.cell(data, *row, column)).collect();
-    let mut texts: Vec<&str> = cells
-        .iter()
-        .filter_map(|cell| match cell {
-            Some(Cell::Text(text)) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    texts.sort_unstable();
-    texts.dedup();
-    let rank: HashMap<&str, u64> = texts.into_iter().zip(0..).collect();
+    let texts = cells.iter().filter_map(|cell| match cell {
+        Some(Cell::Text(text)) => Some(text.as_str()),
+        _ => None,
+    });
+    let rank = ranks(texts);
     let key = |cell: &Option<Cell>| {
         Some(match cell.as_ref()? {
             Cell::Text(text) => Key::Whole(rank[text.as_str()]),
@@ -226,6 +222,14 @@ fn sort_by(data: &Dataset, table: Table, rows: &mut [u32], column: &Column, fall
     for (slot, (_, row)) in rows.iter_mut().zip(keyed) {
         *slot = row;
     }
+}
+
+/// Places of texts in their order, that of lists.
+fn ranks<'a>(texts: impl Iterator<Item = &'a str>) -> HashMap<&'a str, u64> {
+    let texts: HashSet<&str> = texts.collect();
+    let mut texts: Vec<&str> = texts.into_iter().collect();
+    texts.sort_by_cached_key(|text| text_order(text));
+    texts.into_iter().zip(0..).collect()
 }
 
 /// `/connections`, `/transactions`, `/segments`.
@@ -319,4 +323,28 @@ pub fn list(mut params: Params) -> Result<Reply, Refused> {
         })
         .collect();
     Ok(Reply::json(&json!({ "columns": columns })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_sort_as_numbers() {
+        let texts = [
+            "OK",
+            "fe80::1",
+            "10.0.0.10",
+            "2001:db8::9",
+            "10.0.0.9",
+            "2001:db8::10",
+            "10.0.0.10",
+            "IGNORED",
+        ];
+        let ranks = ranks(texts.into_iter());
+        let mut sorted: Vec<&str> = ranks.keys().copied().collect();
+        sorted.sort_by_key(|text| ranks[text]);
+        let addresses = ["10.0.0.9", "10.0.0.10", "2001:db8::9", "2001:db8::10", "fe80::1"];
+        assert_eq!(sorted, [&addresses[..], &["IGNORED", "OK"]].concat());
+    }
 }

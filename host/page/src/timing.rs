@@ -1,14 +1,16 @@
 //! `/timing`: packets of many connections, a lane each, or all of them in a few lanes.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 
 use crate::batch;
 use crate::dataset::Dataset;
 use crate::error::Refused;
-use crate::packets::{KINDS, NONE, Packets};
+use crate::packets::{KINDS, Kind, NONE, Packets};
 use crate::params::Params;
 use crate::reply::Reply;
-use crate::span::{Span, seconds};
+use crate::span::{Columns, Span, seconds};
 use crate::tables::{Query, Table};
 use crate::timeline::{USUAL, WIDTH};
 
@@ -98,8 +100,12 @@ pub fn get(data: &Dataset, mut params: Params) -> Result<Reply, Refused> {
         marks
     };
     marks.sort_unstable_by_key(|mark| mark.first);
+    let segments = match exact {
+        true => marks.iter().map(|mark| mark.count).collect(),
+        false => segments(packets, &marks, span.columns(width)),
+    };
     Reply::columns(
-        columns_of(packets, &marks, exact)
+        columns_of(packets, &marks, segments, exact)
             .says("rows", total)
             .says("exact", exact)
             .says("width", width)
@@ -163,7 +169,27 @@ impl<'a> Cells<'a> {
     }
 }
 
-fn columns_of(packets: &Packets, marks: &[Mark], exact: bool) -> batch::Columns {
+/// Data segments of the lane, side and column of each mark, whatever their kinds: those sent again are drawn as a part of
+/// them.
+fn segments(packets: &Packets, marks: &[Mark], columns: Columns) -> Vec<u32> {
+    const KINDS: [Kind; 3] = [Kind::Data, Kind::OutOfOrder, Kind::Retransmission];
+    let place = |mark: &Mark| {
+        let packet = packets.get(mark.first);
+        (mark.lane, packet.server, columns.of(packet.time))
+    };
+    let mut sums: HashMap<_, u32> = HashMap::new();
+    for mark in marks {
+        if KINDS.contains(&packets.get(mark.first).kind) {
+            *sums.entry(place(mark)).or_default() += mark.count;
+        }
+    }
+    marks
+        .iter()
+        .map(|mark| sums.get(&place(mark)).copied().unwrap_or(0))
+        .collect()
+}
+
+fn columns_of(packets: &Packets, marks: &[Mark], segments: Vec<u32>, exact: bool) -> batch::Columns {
     let shown = || marks.iter().map(|mark| packets.get(mark.first));
     let link = |mark: &Mark| {
         let first = packets.original(mark.first).filter(|_| exact)?;
@@ -179,6 +205,7 @@ fn columns_of(packets: &Packets, marks: &[Mark], exact: bool) -> batch::Columns 
             marks.iter().map(|mark| seconds(packets.get(mark.last).time)).collect(),
         )
         .u32("count", marks.iter().map(|mark| mark.count).collect())
+        .u32("segments", segments)
         .u32("bytes_min", marks.iter().map(|mark| mark.least).collect())
         .u32("bytes", marks.iter().map(|mark| mark.bytes).collect())
         .u32("packet", marks.iter().map(|mark| mark.first).collect())

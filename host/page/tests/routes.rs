@@ -9,6 +9,7 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 use support::{Page, analysis, demo, megalodon};
+use weir_api::filter::Order;
 use weir_messages::v1::{Analysis, Connection, Direction};
 
 fn directions(connection: &Connection) -> [&Direction; 2] {
@@ -81,6 +82,27 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
         assert_eq!(bytes[row], Some(directions(connection)[0].payload_bytes as f64));
         assert_eq!(outcomes[row], connection.setup.as_ref().map(|s| s.outcome.clone()));
         assert!(row == 0 || durations[row] <= durations[row - 1]);
+    }
+
+    // Texts in the order that `--order-by` has.
+    for (sort, order) in [
+        ("client_address", "client.address"),
+        ("-server_address", "server.address desc"),
+    ] {
+        let column = sort.trim_start_matches('-');
+        let table = page.table(&at(&format!("/connections?limit=10000&sort={sort}"))).await;
+        let order = Order::<Connection>::parse(order).unwrap();
+        let mut sorted: Vec<_> = truth.connections.iter().collect();
+        sorted.sort_by(|a, b| order.compare(a, b));
+        let address = |c: &&Connection| {
+            let end = if column == "client_address" {
+                &c.client
+            } else {
+                &c.server
+            };
+            end.as_ref().map(|end| end.address.clone())
+        };
+        assert_eq!(table.texts(column), sorted.iter().map(address).collect::<Vec<_>>());
     }
 
     // Filters: as many as when one looks at each.
@@ -206,6 +228,8 @@ async fn figures(page: &Page, id: &str, truth: &Analysis) {
     assert_eq!(line.sum("requests"), requests.count() as f64);
     for (side, name) in [(0, "client"), (1, "server")] {
         assert_eq!(line.sum(&format!("{name}_bytes")), sum(side, |d| d.payload_bytes));
+        let again = line.sum(&format!("{name}_retransmitted"));
+        assert_eq!(again, sum(side, |d| d.retransmitted_data_packets), "{name}");
     }
     // Connections one by one: from their first packet to their last, or to the end where they are open still.
     let seconds = summary.duration_seconds;
@@ -367,6 +391,22 @@ async fn shared_lanes(page: &Page, id: &str, range: &str) {
             // A column that was put together with its neighbour holds what began in it.
             assert!((0.0..=2.0 * columns).contains(&lasts), "{lasts} {columns}");
         }
+    }
+    // In one column: data segments of all kinds, of each lane and side.
+    let table = page.table(&format!("{base}&limit=0&share=3&width=1")).await;
+    let [lanes, kinds, counts, segments] = ["lane", "kind", "count", "segments"].map(|name| table.numbers(name));
+    let data = |row: &usize| [3.0, 4.0, 6.0].contains(&kinds[*row].unwrap());
+    let servers = table.flags("server");
+    for row in 0..table.rows() {
+        let same = |other: &usize| lanes[*other] == lanes[row] && servers[*other] == servers[row];
+        let all = (0..table.rows()).filter(same).filter(data);
+        let all: f64 = all.map(|other| counts[other].unwrap()).sum();
+        let expected = if table.says("exact") == "true" {
+            counts[row].unwrap()
+        } else {
+            all
+        };
+        assert_eq!(segments[row], Some(expected), "{row} {range}");
     }
     // Who fit have lanes of their own.
     let table = page.table(&format!("{base}&limit=1000&share=3")).await;

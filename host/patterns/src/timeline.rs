@@ -296,7 +296,7 @@ impl Timeline {
             Some(Loss::Doubtful) => bin.doubtful += 1,
             None => {}
         }
-        if verdict.class == Class::Retransmission && !verdict.handshake && verdict.length > 0 {
+        if verdict.is_data_again() {
             self.at(verdict.time).again += 1;
         }
         if verdict.is_late() {

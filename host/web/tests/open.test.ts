@@ -1,8 +1,21 @@
 /** Opening captures from the page: by choosing, by dropping; progress, cancel, and files that are none. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DEMO, expectNoErrors, launch, parameter, serve, settled, tab, type Server, type Tab } from "./support";
+import {
+    DEMO,
+    expectNoErrors,
+    launch,
+    parameter,
+    serve,
+    serveAt,
+    settled,
+    tab,
+    type Server,
+    type Tab,
+} from "./support";
 
 let server: Server;
 let browser: Browser;
@@ -59,7 +72,7 @@ test("a file that is no capture says so, and the others stay", async () => {
         buffer: Buffer.from("Dear analyst, this is no capture.\n"),
     });
     await one.page.locator("main .error").waitFor();
-    expect(await one.page.locator("main .error").innerText()).toContain("letter.pcap");
+    expect((await one.page.locator("main .error").innerText()).match(/letter\.pcap/g)).toHaveLength(1);
     await one.page.getByLabel("Capture", { exact: true }).selectOption({ label: "demo.pcap" });
     await settled(one.page);
     await one.page.getByRole("link", { name: /Which, when and why/ }).waitFor();
@@ -121,4 +134,35 @@ test("sending shows its progress and can be cancelled", async () => {
     await one.page.reload();
     await settled(one.page);
     expect(await captures()).toEqual(before);
+});
+
+test("a server that comes back is shown by itself, as it is then, and so is a view that was not loaded before", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-page-"));
+    const part = join(folder, "part.pcap");
+    const demo = readFileSync(DEMO);
+    writeFileSync(part, demo.subarray(0, demo.length / 2));
+    const gone = await serve(DEMO);
+    const other = await tab(browser, gone);
+    await other.show("view=overview");
+    const tile = other.page.locator(".tiles div", { hasText: "Connections" }).locator("dd");
+    const before = await tile.innerText();
+    await gone.stop();
+    await other.page.getByText("The connection to the server is lost").waitFor();
+    await other.page.getByRole("link", { name: "Setups", exact: true }).click();
+    await other.page.getByText("The part of the page that draws Setups was not loaded yet").waitFor();
+    const back = await serveAt(new URL(gone.url).port, part);
+    await other.page.locator('[data-chart="setups"]').waitFor({ timeout: 20_000 });
+    await other.page.getByText("The connection to the server is lost").waitFor({ state: "detached" });
+    // What was loaded of the server before is not shown either.
+    await other.page.getByRole("link", { name: "Overview", exact: true }).click();
+    await settled(other.page);
+    expect(Number(await tile.innerText())).toBeLessThan(Number(before));
+    // The same while a view is shown: its figures are the new ones without any action.
+    await back.stop();
+    await other.page.getByText("The connection to the server is lost").waitFor();
+    const again = await serveAt(new URL(gone.url).port, DEMO);
+    await expect.poll(() => tile.innerText(), { timeout: 20_000 }).toBe(before);
+    await again.stop();
+    rmSync(folder, { recursive: true });
+    await other.page.close();
 });

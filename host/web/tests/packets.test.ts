@@ -440,6 +440,15 @@ test("waterfall: a bar for each transaction, of all and of one connection", asyn
     await one.show(`view=waterfall&connection=${id}`);
     expect(await one.page.locator(".pages").innerText()).toBe(`${own.length} transactions`);
     const legend = await one.page.locator('[data-chart="waterfall"] .legend').innerText();
+    // From packet to packet it is not the server's own time alone: that is told beside it.
+    expect(legend).toContain("wait for the response");
+    expect(legend).not.toMatch(/server/);
+    await plot(one.page, "waterfall").focus();
+    for (let step = 0; step < own.length; step += 1) {
+        await one.page.keyboard.press("ArrowRight");
+        if ((await told(one.page, "waterfall")).includes("The server’s own")) break;
+    }
+    expect(await told(one.page, "waterfall")).toContain("The server’s own");
     const shares = [...legend.matchAll(/([\d.]+) %/g)].map((found) => Number(found[1]));
     expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
     expectNoErrors(one);

@@ -72,6 +72,11 @@ export function serve(...files: string[]): Promise<Server> {
     return start(["view", ...files, "--listen", "127.0.0.1:0"]);
 }
 
+/** The same on a port that was another server's. */
+export function serveAt(port: string, ...files: string[]): Promise<Server> {
+    return start(["view", ...files, "--listen", `127.0.0.1:${port}`]);
+}
+
 /** A daemon that measures a capture as if it came from a port, with packets. */
 export function serveLive(file: string, folder: string): Promise<Server> {
     const listen = ["--listen", "127.0.0.1:0", "--page", "127.0.0.1:0"];

@@ -64,6 +64,12 @@ test("a connection's link leads there alone, and who forgets it goes on in the v
     await settled(one.page);
     expect(parameter(one.page, "view")).toBe("connection");
     expect(parameter(one.page, "row")).toBeNull();
+    // Where all connections are shown none is named; it is not forgotten there.
+    await one.page.getByRole("link", { name: "Setups", exact: true }).click();
+    await settled(one.page);
+    expect(await one.page.getByRole("button", { name: /^Forget connection/ }).count()).toBe(0);
+    await one.page.getByRole("link", { name: "Connection", exact: true }).click();
+    await settled(one.page);
     await one.page.getByRole("button", { name: /^Forget connection/ }).focus();
     await one.page.keyboard.press("Enter");
     await settled(one.page);
@@ -246,6 +252,14 @@ test("connections: sort, filter, columns; a link restores them", async () => {
         .sort((a, b) => b.durationSeconds - a.durationSeconds)
         .map(({ id }) => id);
     expect((await gridRows(one.page)).map((row) => row[0])).toEqual(byDuration);
+    // All of a head sorts, not its text alone.
+    const head = one.page.getByRole("columnheader", { name: /^duration/ });
+    await head.click({ position: { x: 3, y: 3 } });
+    await settled(one.page);
+    expect(await head.getAttribute("aria-sort")).toBe("ascending");
+    await head.click({ position: { x: 3, y: 20 } });
+    await settled(one.page);
+    expect(await head.getAttribute("aria-sort")).toBe("descending");
     const port = answer.connections[0]?.client.port ?? 0;
     await one.page.keyboard.press("/");
     await one.page.keyboard.type(`client.port != ${port}`);
@@ -577,5 +591,21 @@ test("tables of figures are not cut: names give way, and what is short is shown 
         await one.show(`view=${view}`);
         expect(await cut(), view).toEqual([]);
     }
+    expectNoErrors(one);
+});
+
+test("on paper are heads, legends and figures, no ways to elsewhere, and a table says that it is cut", async () => {
+    await one.page.emulateMedia({ media: "print" });
+    const visible = (selector: string) => one.page.locator(selector).filter({ visible: true }).count();
+    await one.show("view=connections");
+    expect(await visible("nav, .filter, .tools, .ways, .top button")).toBe(0);
+    expect(await visible('[role="columnheader"]')).toBeGreaterThan(5);
+    expect(await one.page.getByText(/^Cut: of \d+ connections, those that were in sight/).isVisible()).toBe(true);
+    await one.show("view=timeline");
+    expect(await visible("nav, .filter, .tools, .ways, .top button")).toBe(0);
+    expect(await visible(".legend li")).toBeGreaterThan(5);
+    await one.page.emulateMedia({ media: "screen" });
+    await one.show("view=connections");
+    expect(await one.page.getByText(/^Cut: of/).isVisible()).toBe(false);
     expectNoErrors(one);
 });

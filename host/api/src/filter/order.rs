@@ -137,13 +137,15 @@ fn with_value<T: Fields>(message: &T, path: &[Step], then: &mut dyn FnMut(Value<
     });
 }
 
+/// What texts are ordered by: addresses as numbers, then all others by their bytes.
+pub fn text_order(text: &str) -> Result<IpAddr, &str> {
+    text.parse().map_err(|_| text)
+}
+
 /// Values of one field; in a map a name may stand for a number here and for a text there.
 fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
     match (a, b) {
-        (Value::Text(a), Value::Text(b)) => match (a.parse::<IpAddr>(), b.parse::<IpAddr>()) {
-            (Ok(a), Ok(b)) => a.cmp(&b),
-            _ => a.cmp(b),
-        },
+        (Value::Text(a), Value::Text(b)) => text_order(a).cmp(&text_order(b)),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(&b),
         (Value::Integer(a), Value::Integer(b)) => a.cmp(&b),
         (Value::Number(a), Value::Number(b)) => a.total_cmp(&b),

@@ -1,6 +1,8 @@
 /** Captures as they come, change and go: one stream of events for the whole page. */
 import { capture, captures, note, revision } from "../state/store";
 import type { Capture } from "./types";
+import { message } from "../components/load";
+import { again } from "./again";
 import { listCaptures } from "./client";
 
 /** The largest file that the server takes, bytes; null until it said so. */
@@ -12,24 +14,37 @@ export async function refreshCaptures(): Promise<void> {
     captures.value = list.captures;
 }
 
-/** Listen; the browser reconnects by itself, and the list is asked for again when it did. */
-export function listen(): void {
+/** About what browsers wait before they reconnect. */
+const RECONNECT_MS = 4000;
+
+/**
+ * Listen. The browser reconnects by itself; when it did, the list and what is shown are asked for again: they may be
+ * those of another server.
+ */
+export function listen(lost = false): void {
     const stream = new EventSource("/api/v1/events");
     stream.addEventListener("capture", (event) => merge(JSON.parse((event as MessageEvent<string>).data) as Capture));
     stream.addEventListener("closed", (event) => {
         const { id } = JSON.parse((event as MessageEvent<string>).data) as { id: string };
         captures.value = (captures.value ?? []).filter((one) => one.id !== id);
     });
-    let lost = false;
     stream.onerror = () => {
         lost = true;
+        // Browsers give up on an answer that is no stream, such as that of a proxy whose server is gone.
+        if (stream.readyState === EventSource.CLOSED) setTimeout(listen, RECONNECT_MS, true);
         note.value = "The connection to the server is lost: what is shown may be old. Trying again…";
     };
     stream.onopen = () => {
         if (!lost) return;
         lost = false;
-        note.value = null;
-        void refreshCaptures();
+        again(
+            refreshCaptures,
+            () => {
+                note.value = null;
+                revision.value += 1;
+            },
+            (reason) => (note.value = message(reason)),
+        );
     };
 }
 

@@ -146,6 +146,7 @@ export interface Kind {
 /** What of the message Summary the page reads. */
 export interface Summary {
     packets: Int64;
+    tcpPackets?: Int64;
     connections: Int64;
     transactions: Int64;
     captureLoss: Int64;

@@ -1,6 +1,6 @@
 /** Quantities over time on one axis: the chart, its figures under the cursor, and a table of them beneath. */
 import type { ComponentChildren } from "preact";
-import { duration, figure, moment } from "../format";
+import { average, duration, figure, moment } from "../format";
 import type { Timeline } from "../components/timeline";
 import { columnAt } from "../components/timeline";
 import { capture, param, setParam } from "../state/store";
@@ -116,7 +116,7 @@ interface Props {
 
 export function SeriesChart(props: Props) {
     const { timeline } = props;
-    const write = props.format ?? figure;
+    const write = props.format ?? average;
     const off = param("off").split(",");
     const shown = props.series.filter((series) => !off.includes(`${props.name}:${series.name}`));
     const toggle = (name: string) => {
@@ -142,7 +142,7 @@ export function SeriesChart(props: Props) {
                 kind: "linear",
                 domain: [0, top > 0 ? topOf(top, plotHeight(height), phases.length) : 1],
                 label: props.unit,
-                format: write,
+                format: props.format ?? figure,
                 whole: props.whole ?? false,
             }}
             height={height}

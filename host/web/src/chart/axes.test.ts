@@ -26,6 +26,13 @@ test("a name that is too long for its room is cut in the middle", () => {
     expect(svg).toMatch(/>a-se….*8443</);
 });
 
+test("what an axis counts gives way to names that are cut", () => {
+    const named = (label: string) =>
+        frame({ kind: "linear", domain: [0, 1], label: "13 connections", ticks: [{ value: 0.5, label }] });
+    expect(named("a-server-with-a-long-name:8443")).not.toContain("13 connections");
+    expect(named("a:80")).toContain("13 connections");
+});
+
 test("a name that is cut at its end already is cut there again", () => {
     const ticks = [{ value: 0.5, label: "blk[178]; blk[1284]-blk[2xx]; b…" }];
     expect(frame({ kind: "linear", domain: [0, 1], label: "", ticks })).toMatch(/>blk\[178\];?…</);

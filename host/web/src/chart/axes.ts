@@ -104,6 +104,7 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
     const { left, top, width, height, colors } = area;
     const bottom = top + height;
     const right = left + width;
+    let isCut = false;
     for (const tick of ticksOf(axes.y, height / 40, start)) {
         const y = area.y.to(tick.value);
         if (y < top - 1 || y > bottom + 1) continue;
@@ -111,6 +112,7 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         // A name may be cut, a figure not: its unit would go.
         const beside = BESIDE + (axes.y.label === "" ? 0 : MEASURED);
         const label = axes.y.ticks ? fitting(tick.label, Math.floor((left - beside) / (LETTER - 0.3))) : tick.label;
+        isCut ||= label !== tick.label;
         painter.text(label, left - 8, y, { color: colors.muted, align: "right", size: 11 });
     }
     let free = -Infinity;
@@ -140,11 +142,13 @@ export function drawAxes(painter: Painter, area: Area, axes: Axes, start: bigint
         });
     }
     painter.line([left, left, right], [top, bottom, bottom], { color: colors.line });
-    painter.text(axes.y.label, 12, top + height / 2, {
-        color: colors.muted,
-        align: "center",
-        size: 11,
-        vertical: true,
-    });
+    // Letters differ in width: names that were cut may need the room of what they are.
+    if (!isCut)
+        painter.text(axes.y.label, 12, top + height / 2, {
+            color: colors.muted,
+            align: "center",
+            size: 11,
+            vertical: true,
+        });
     painter.text(axes.x.label, left + width / 2, bottom + 30, { color: colors.muted, align: "center", size: 11 });
 }

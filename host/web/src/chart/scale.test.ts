@@ -72,7 +72,33 @@ test("days are told by their dates, months and years are not thousands of ticks"
         "06:00:00",
     ]);
     expect(labels(4 * 86_400)).toEqual(["2015-06-02", "2015-06-03", "2015-06-04", "2015-06-05"]);
-    for (const days of [40, 400, 4000, 20_000]) {
+    expect(labels(100 * 86_400)).toEqual(["2015-07-01", "2015-08-01", "2015-09-01"]);
+    expect(labels(1122 * 86_400)).toEqual([
+        "2015-07-01",
+        "2016-01-01",
+        "2016-07-01",
+        "2017-01-01",
+        "2017-07-01",
+        "2018-01-01",
+    ]);
+    // Of many years they are where years begin.
+    expect(labels(4000 * 86_400)).toEqual([
+        "2016-01-01",
+        "2018-01-01",
+        "2020-01-01",
+        "2022-01-01",
+        "2024-01-01",
+        "2026-01-01",
+    ]);
+    expect(labels(20_000 * 86_400)).toEqual([
+        "2020-01-01",
+        "2030-01-01",
+        "2040-01-01",
+        "2050-01-01",
+        "2060-01-01",
+        "2070-01-01",
+    ]);
+    for (const days of [40, 400, 1400, 4000, 20_000]) {
         const ticks = labels(days * 86_400);
         expect(ticks.length).toBeGreaterThan(0);
         expect(ticks.length).toBeLessThan(9);

@@ -41,6 +41,9 @@ export function niceStep(width: number, wanted: number): number {
 }
 
 const DAY = 86400;
+const MONTH = 30.44 * DAY;
+/** Months between ticks; beyond, years. */
+const MONTHS = [1, 3, 6, 12];
 const STEPS = [
     ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
     ...[1, 2, 7, 30, 365].map((days) => days * DAY),
@@ -89,14 +92,28 @@ export function logTicks(
     return decades < 1 && ticks.length < 3 ? linearTicks([low, high], wanted, label) : ticks;
 }
 
+/** Ticks where months, quarters, halves or round numbers of years begin. */
+function monthTicks([low, high]: readonly [number, number], rough: number, start: bigint): Tick[] {
+    const seconds = Number(start) / 1e9;
+    const step = MONTHS.find((months) => months * MONTH >= rough) ?? 12 * niceStep(rough / (12 * MONTH), 1);
+    const monthOf = (value: number) => {
+        const day = new Date((seconds + value) * 1000);
+        return day.getUTCFullYear() * 12 + day.getUTCMonth();
+    };
+    const ticks: Tick[] = [];
+    for (let month = Math.ceil(monthOf(low) / step) * step; month <= monthOf(high); month += step) {
+        const value = Date.UTC(Math.floor(month / 12), month % 12) / 1000 - seconds;
+        if (value >= low && value <= high) ticks.push({ value, label: date(start, value, 0) });
+    }
+    return ticks;
+}
+
 /** Ticks at round times of day; midnight is told by the day that begins. `start`: ns since 1970 of second 0. */
 export function timeTicks([low, high]: readonly [number, number], wanted: number, start: bigint): Tick[] {
     if (!(high > low)) return [];
     const rough = (high - low) / Math.max(1, wanted);
-    const step =
-        rough < 1
-            ? niceStep(high - low, wanted)
-            : (STEPS.find((one) => one >= rough) ?? niceStep((high - low) / DAY, wanted) * DAY);
+    if (rough > 7 * DAY) return monthTicks([low, high], rough, start);
+    const step = rough < 1 ? niceStep(high - low, wanted) : (STEPS.find((one) => one >= rough) ?? 7 * DAY);
     const digits = step >= 1 ? 0 : Math.min(9, Math.ceil(-Math.log10(step) - 1e-9));
     // Rounding in whole nanoseconds: seconds since midnight are too coarse for a double when steps are below 10 ns.
     const stepNs = BigInt(Math.max(1, Math.round(step * 1e9)));

@@ -310,6 +310,11 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                     </div>
                 </div>
             </section>
+            {/* Only the rows in sight are there at all. */}
+            <p class="printed">
+                Cut: of {several(total, props.table.slice(0, -1))}, those that were in sight are printed, as far as
+                there was room. All are on the page, and in what weir analyze writes.
+            </p>
             {found && <Detail {...props} {...found} />}
         </>
     );

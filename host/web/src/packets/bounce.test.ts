@@ -9,6 +9,7 @@ import {
     legTimes,
     leastWidth,
     linesOf,
+    reachOf,
     ROW,
     SIZES,
     rows,
@@ -88,7 +89,7 @@ test("each packet is an arrow towards who gets it, a repeat is dashed", () => {
 });
 
 test("with two taps an arrow passes both, and ends where it was lost", () => {
-    const two = { names: ["a", "b"], perSecond: 20 } as const;
+    const two = { names: ["a", "b"], at: (time: number) => 50 + 20 * (time - 1) } as const;
     const [near = NaN, far = NaN] = linesOf(1000, 2).taps;
     const seen = { ...row, time: 1, far: 1.5, passage: "BOTH" } as const;
     expect(arrowOf(seen, 50, 1000, two).seen).toEqual([
@@ -100,7 +101,7 @@ test("with two taps an arrow passes both, and ends where it was lost", () => {
         [far, 40],
         [near, 50],
     ]);
-    expect(arrowOf(seen, 50, 1000, { ...two, perSecond: 0 }).seen[1]).toEqual([far, 50 + FALL]);
+    expect(arrowOf(seen, 50, 1000, { ...two, at: null }).seen[1]).toEqual([far, 50 + FALL]);
     const lost = arrowOf({ ...row, passage: "LOST" }, 50, 1000, two);
     expect([lost.end, lost.seen, lost.points.at(-1)?.[0]]).toEqual(["lost", [[near, 50]], (near + far) / 2]);
     const back = arrowOf({ ...row, server: true, packet: NaN, tap: 1, far: 1, passage: "LOST" }, 50, 1000, two);
@@ -109,8 +110,30 @@ test("with two taps an arrow passes both, and ends where it was lost", () => {
     expect(arrowOf({ ...row, passage: "MISSED" }, 50, 1000, two)).toMatchObject({ end: "head", seen: [[near, 50]] });
 });
 
+test("to scale with several taps what was later is lower, at whichever tap, also where rows are pushed apart", () => {
+    // A burst whose ACKs come within the time of a row: a request, its ACK 20 ms behind the far tap, and a pause.
+    const request = { ...row, time: 1, far: 1.03, passage: "BOTH" } as const;
+    const burst = [1, 1.0001, 1.0002].map((time) => ({ ...request, time, far: time + 0.03 }));
+    const ack = { ...request, server: true, length: 0, time: 1.0801, far: 1.0501 };
+    const last = { ...request, time: 9, far: 9.03 };
+    const all = [...burst, ack, last];
+    const { tops, at } = rows(
+        all.map(({ time }) => time),
+        "time",
+        1000,
+    );
+    const dots = all.flatMap((each, index) => {
+        const seen = arrowOf(each, tops[index] as number, 1000, { names: ["a", "b"], at }).seen.map(([, y]) => y);
+        return (each.server ? seen.reverse() : seen).map((y, tap) => ({ y, time: tap === 0 ? each.time : each.far }));
+    });
+    const inTime = [...dots].sort((a, b) => a.time - b.time).map(({ y }) => y);
+    expect(inTime).toHaveLength(10);
+    expect(inTime).toEqual([...inTime].sort((a, b) => a - b));
+    expect(reachOf(all, tops, { names: ["a", "b"], at })).toBeGreaterThan(ROW);
+});
+
 test("with three taps an arrow has a dot at each that saw it, and ends behind the last of them", () => {
-    const three = { names: ["a", "b", "c"], perSecond: 20 } as const;
+    const three = { names: ["a", "b", "c"], at: (time: number) => 50 + 20 * (time - 1) } as const;
     const [a = NaN, b = NaN, c = NaN] = linesOf(1100, 3).taps;
     expect(c - b).toBeCloseTo(b - a);
     const seen = { ...row, time: 1, between: [1.5], far: 3, passage: "BOTH" } as const;
@@ -121,7 +144,7 @@ test("with three taps an arrow has a dot at each that saw it, and ends behind th
     ]);
     expect(legTimes(seen)).toBe("500 ms + 1.5 s");
     // Evenly spaced it falls evenly; where the tap between missed it, it passes without a dot.
-    expect(arrowOf(seen, 50, 1100, { ...three, perSecond: 0 }).seen[1]).toEqual([b, 50 + FALL / 2]);
+    expect(arrowOf(seen, 50, 1100, { ...three, at: null }).seen[1]).toEqual([b, 50 + FALL / 2]);
     const unseen = arrowOf({ ...seen, between: [null] }, 50, 1100, three);
     expect([unseen.seen.length, unseen.end]).toEqual([2, "head"]);
     // Lost behind the second tap, on the way there and back.
@@ -136,7 +159,7 @@ test("with three taps an arrow has a dot at each that saw it, and ends behind th
 });
 
 test("what only taps between the outer ones saw begins and ends beside them", () => {
-    const four = { names: ["a", "b", "c", "d"], perSecond: 20 } as const;
+    const four = { names: ["a", "b", "c", "d"], at: (time: number) => 50 + 20 * (time - 1) } as const;
     const [a = NaN, b = NaN, c = NaN, d = NaN] = linesOf(1200, 4).taps;
     const there = { ...row, packet: NaN, tap: 1, time: 1, between: [1, 1.5], passage: "LOST" } as const;
     const arrow = arrowOf(there, 50, 1200, four);

@@ -3,7 +3,7 @@
  * an arrow for each packet, coloured by its size.
  */
 import type { Painter } from "../chart/painter";
-import { clock, count, duration } from "../format";
+import { clock, count, duration, moment } from "../format";
 import type { Colors } from "../theme";
 import { content, isBetween, isHere, passageWords, remarks, timesAt, type Row } from "./rows";
 
@@ -14,20 +14,19 @@ export type Spacing = "even" | "time";
 export const ROW = 24;
 /** How far an arrow falls from its sender to its receiver, px: the tap saw each packet once, so that the slope only says which way it went. */
 export const FALL = 5;
-/** How far it falls at most between two taps, to scale. */
-const MOST_FALL = 400;
 
 /**
  * Top of each row, px, and the whole height.
  *
  * To scale, rows stand where their time is in `height` px, but never closer than a row: labels must stay readable, and
- * what follows moves down.
+ * what follows moves down. `at`, null where they are evenly spaced: where any time stands among them, so that what was
+ * later is lower at every tap; of rows of one time the last.
  */
 export function rows(
     times: readonly number[],
     spacing: Spacing,
     height: number,
-): { tops: Float64Array; whole: number; perSecond: number } {
+): { tops: Float64Array; whole: number; at: ((time: number) => number) | null } {
     const tops = new Float64Array(times.length);
     const first = times[0] ?? 0;
     const span = (times[times.length - 1] ?? 0) - first;
@@ -38,21 +37,32 @@ export function rows(
         tops[row] = top;
         free = top + ROW;
     });
-    return { tops, whole: free + FALL, perSecond };
+    const at = (time: number): number => {
+        const next = firstFrom(times, (each) => each > time);
+        const before = Math.max(0, next - 1);
+        const [since, top] = [time - (times[before] ?? 0), tops[before] ?? 0];
+        if (next === 0 || next === times.length) return top + since * perSecond;
+        const share = since / ((times[next] as number) - (times[before] as number));
+        return top + share * ((tops[next] as number) - top);
+    };
+    return { tops, whole: free + FALL, at: perSecond > 0 ? at : null };
+}
+
+/** Index of the first of those in order for which `holds`, as for all behind it; their number if for none. */
+function firstFrom(all: ArrayLike<number>, holds: (each: number) => boolean): number {
+    let low = 0;
+    let high = all.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (holds(all[middle] as number)) high = middle;
+        else low = middle + 1;
+    }
+    return low;
 }
 
 /** Rows that touch `from` px to `to` px: the first and the one after the last; `reach`: of their arrows, px. */
 export function rowsBetween(tops: Float64Array, from: number, to: number, reach = FALL): [first: number, end: number] {
-    const at = (y: number): number => {
-        let low = 0;
-        let high = tops.length;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if ((tops[middle] as number) < y) low = middle + 1;
-            else high = middle;
-        }
-        return low;
-    };
+    const at = (y: number) => firstFrom(tops, (top) => top >= y);
     return [at(from - ROW - reach), at(to + reach - FALL)];
 }
 
@@ -103,15 +113,20 @@ export function shortNames(files: readonly string[]): string[] {
     return parts.map((each) => each.slice(begin).join(""));
 }
 
-/** Names of several taps, that nearest to the client first, and px for a second, 0 where rows are evenly spaced. */
+/** Names of several taps, that nearest to the client first, and where a time stands, px; null where rows are evenly spaced. */
 export interface Taps {
     readonly names: readonly string[];
-    readonly perSecond: number;
+    at: ((time: number) => number) | null;
 }
 
 /** How far arrows reach above and below their rows, px. */
-export function reachOf(taps: Taps | null): number {
-    return taps !== null && taps.perSecond > 0 ? MOST_FALL : FALL;
+export function reachOf(all: readonly Row[], tops: Float64Array, taps: Taps | null): number {
+    const at = taps?.at;
+    if (!at) return FALL;
+    const reaches = all.flatMap((row, index) =>
+        timesAt(row).flatMap((time) => (typeof time === "number" ? Math.abs(at(time) - (tops[index] as number)) : [])),
+    );
+    return reaches.reduce((most, reach) => Math.max(most, reach), FALL);
 }
 
 /** A corner of an arrow. */
@@ -139,11 +154,11 @@ export function arrowOf(row: Row, y: number, width: number, several: Taps | null
     const own = row.tap;
     const times = timesAt(row);
     const place = (tap: number): Point => {
-        const after = (tap - own) * (row.server ? -1 : 1);
-        const took = Math.abs((times[tap] ?? row.time) - row.time) * several.perSecond;
-        const least = (FALL * Math.abs(after)) / last;
-        const fall = Math.max(least, Math.min(MOST_FALL, took));
-        return [taps[tap] as number, y + Math.sign(after) * fall];
+        const x = taps[tap] as number;
+        // Its own place among rows of one time.
+        if (tap === own) return [x, y];
+        if (several.at !== null) return [x, several.at(times[tap] ?? row.time)];
+        return [x, y + (FALL * (tap - own) * (row.server ? -1 : 1)) / last];
     };
     // In the order in which the packet passes them.
     const order = taps.map((_, at) => (row.server ? last - at : at));
@@ -170,7 +185,10 @@ export function drawBounce(
     look: { colors: Colors; start: bigint; chosen: number; several: Taps | null },
 ): void {
     const { tops, first, end, above, width, height } = place;
-    const { colors, chosen, several } = look;
+    const { colors, chosen } = look;
+    const several = look.several === null ? null : { ...look.several };
+    const at = several?.at;
+    if (at) several.at = (time) => at(time) - above + ROW - 5;
     const { client, server, taps } = linesOf(width, several?.names.length ?? 1);
     for (const x of [client, server]) p.line([x, x], [0, height], { color: colors.line, width: 2 });
     for (const x of taps) p.line([x, x], [0, height], { color: colors.muted, dash: [4, 3] });
@@ -192,7 +210,7 @@ export function drawBounce(
         const numbers = `${row.length > 0 ? `seq ${count(row.seq)}` : ""}${row.ack === null || row.length > 0 ? "" : `ack ${count(row.ack)}`}`;
         const label = [content(row), numbers, again ? "sent again" : "", legTimes(row)].filter(Boolean).join("  ");
         // Beside the dot of the row's own tap where arrows fall far.
-        const own = several !== null && several.perSecond > 0 ? taps[row.tap] : undefined;
+        const own = several !== null && several.at !== null ? taps[row.tap] : undefined;
         const [x, align] =
             own === undefined
                 ? ([(client + server) / 2, "center"] as const)
@@ -243,7 +261,9 @@ function drawTimes(
 ): void {
     const style = { color: colors.muted, size: 11 };
     const left = several === null ? LEFT : LEFT_OF_SEVERAL;
-    if (isHere(row)) p.text(clock(start, row.time, 6), 12, y + 1, style);
+    // Of several taps there is no room for a date.
+    const write = several === null ? moment : clock;
+    if (isHere(row)) p.text(write(start, row.time, 6), 12, y + 1, style);
     if (isBetween(row)) p.text(`(${clock(start, row.time, 6)})`, 8, y + 1, style);
     if (several !== null && row.far !== null) p.text(clock(start, row.far, 6), 122, y + 1, style);
     p.text(duration(row.delta), left - 12, y + 1, { ...style, align: "right" });

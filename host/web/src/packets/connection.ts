@@ -4,7 +4,7 @@ import { json, of, type Columns } from "../api/client";
 import type { Capture, Int64 } from "../api/types";
 import { useLoad, type Loaded } from "../components/load";
 import { count } from "../format";
-import { go, state } from "../state/store";
+import { go, param, state } from "../state/store";
 import type { Ceilings } from "./ceilings";
 import type { LimitSeconds, TimeShares } from "./shares";
 
@@ -71,7 +71,8 @@ export function useSpan(one: One | null): void {
         const apart = (from !== null && from > one.to) || (to !== null && to <= one.from);
         if (!apart && (from !== null || to !== null)) return;
         const [begin, end] = span(one);
-        go({ from: begin, to: end }, { replace: true });
+        // The page that a link asks for is one of this range.
+        go({ from: begin, to: end, params: { offset: param("offset") } }, { replace: true });
     }, [one, from, to]);
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { layout } from "../chart/axes";
 import { SvgPainter } from "../chart/painter";
 import { THEMES } from "../theme";
-import { drawMessages, hostsOf, widthOf, type Message } from "./exchange";
+import { arrowsAre, drawMessages, hostsOf, widthOf, type Message } from "./exchange";
 
 const asked: Message = {
     time: 1,
@@ -65,4 +65,9 @@ test("messages out of sight are not drawn, and larger ones are wider", () => {
     };
     expect([draw(0, 5), draw(0, 2.5), draw(1.5, 1.6), draw(4.5, 5)]).toEqual([4, 2, 2, 0]);
     expect(widthOf(100_000)).toBeGreaterThan(widthOf(100));
+});
+
+test("an arrow is said to be one message only where each is", () => {
+    expect(arrowsAre(true)).toMatch(/^Each arrow is an application message \(a data block\), /);
+    expect(arrowsAre(false)).toContain("or all of one host to a port of another");
 });

@@ -72,6 +72,13 @@ export function hostsOf(all: readonly Message[]): { hosts: string[]; leftOut: nu
     return { hosts, leftOut: seen.size - hosts.length };
 }
 
+/** What an arrow stands for; `exact`: each for one message. */
+export function arrowsAre(exact: boolean): string {
+    return exact
+        ? "Each arrow is an application message (a data block), from the line of the host that sent it to that of its receiver, from its first packet to its last"
+        : "Each arrow is an application message (a data block) or all of one host to a port of another, or back, that begin within a column: from the line of the host that sent them to that of their receiver, from the first packet of the first to the last of all";
+}
+
 /** Width of a message by its size, px: ten times as large is a px more. */
 export function widthOf(bytes: number): number {
     return 1 + Math.min(5, Math.log10(Math.max(1, bytes)));

@@ -13,6 +13,7 @@ function marks(time: number[], kind: number[]): Marks {
         size: new Float64Array(n),
         least: new Float64Array(n),
         packets: new Float64Array(n).fill(1),
+        among: new Float64Array(n).fill(1),
         packet: new Uint32Array(n),
         link: new Float64Array(n).fill(NaN),
     };

@@ -21,6 +21,8 @@ export interface Marks {
     readonly least: Float64Array;
     /** How many packets it stands for. */
     readonly packets: Float64Array;
+    /** Data segments of its lane, side and column, of which it is a part. */
+    readonly among: Float64Array;
     /** The packet it shows. */
     readonly packet: Uint32Array;
     /** When the bytes of a retransmission passed first, seconds; NaN for what has no link. */

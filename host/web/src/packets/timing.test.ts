@@ -17,6 +17,7 @@ function answer() {
         time: Float64Array.of(1, 2, 3),
         time_last: Float64Array.of(1, 2, 3.5),
         count: Uint32Array.of(1, 1, 4),
+        segments: Uint32Array.of(1, 1, 0),
         bytes_min: Uint32Array.of(1460, 730, 0),
         bytes: Uint32Array.of(1460, 1460, 0),
         packet: Uint32Array.of(10, 20, 30),
@@ -61,6 +62,32 @@ test("marks have the kinds of this page", () => {
     expect([lanes, shared, rows, exact]).toEqual([[5, 9], 0, 6, false]);
 });
 
+test("of a column, what was sent again is drawn as the part of its data that it is", () => {
+    const kinds = ["DATA", "RETRANSMISSION"].map((name) => KINDS.findIndex((kind) => kind.name === name));
+    const two = (again: number) => ({
+        ...answer().marks,
+        time: Float64Array.of(1, 1),
+        last: Float64Array.of(1.1, 1.1),
+        lane: Uint32Array.of(0, 0),
+        server: Uint8Array.of(0, 0),
+        kind: Uint8Array.from(kinds),
+        size: Float64Array.of(1460, 1460),
+        least: Float64Array.of(1460, 1460),
+        packets: Float64Array.of(1000 - again, again),
+        among: Float64Array.of(1000, 1000),
+        link: Float64Array.of(NaN, NaN),
+    });
+    const heights = (again: number) => {
+        const p = new SvgPainter();
+        const x = { kind: "time", domain: [0, 2], label: "" } as const;
+        const area = layout({ x, y: { ...x, kind: "linear" }, y2: null }, 400, 250, THEMES.light);
+        drawMarks(p, two(again), area, { lane: 100, dots: false, seen: () => true });
+        return [...p.finish(400, 250, "t").matchAll(/height="([\d.]+)"/g)].map((found) => Number(found[1])).slice(-2);
+    };
+    expect(heights(3)).toEqual([rise(100), 2]);
+    expect(heights(500)).toEqual([rise(100), rise(100) / 2]);
+});
+
 test("what is out of sight is not drawn, and a loop reaches into the view", () => {
     const { marks } = answer();
     const draw = (from: number, to: number, dots = false): [string, number] => {
@@ -83,4 +110,17 @@ test("what is out of sight is not drawn, and a loop reaches into the view", () =
     expect(draw(2.5, 4)).toEqual([expect.not.stringContaining("Q"), 0]);
     expect(draw(1.5, 4)[1]).toBe(1);
     expect(draw(1.2, 1.4)).toEqual([expect.stringContaining("Q"), 1]);
+});
+
+test("loops of the first lane keep inside the picture", () => {
+    const p = new SvgPainter();
+    const x = { kind: "time", domain: [0, 4], label: "" } as const;
+    const area = layout({ x, y: { ...x, kind: "linear" }, y2: null }, 400, 250, THEMES.light);
+    const marks = { ...answer().marks, server: Uint8Array.of(1, 1, 1) };
+    expect(drawLinks(p, marks, area, 150)).toBe(1);
+    const [, from = NaN, control = NaN] = (
+        /M[\d.]+ ([\d.]+)Q[\d.]+ (-?[\d.]+)/.exec(p.finish(400, 250, "t")) ?? []
+    ).map(Number);
+    // The curve goes half as far as its control point.
+    expect((from + control) / 2).toBeGreaterThanOrEqual(area.top);
 });

@@ -32,6 +32,7 @@ export function readTiming(answer: Columns): Timing {
             size: by("bytes"),
             least: by("bytes_min"),
             packets: by("count"),
+            among: by("segments"),
             packet: new Uint32Array(answer.numbers("packet")),
             link: by("link_time"),
         },
@@ -61,6 +62,9 @@ export function anomalyFrom(marks: Marks, from: number, time: number, step: 1 | 
 const BAR = 1.5;
 /** Height of the trail of a mark that stands for packets to the right of it, px. */
 const TRAIL = 2;
+
+/** Least height of what is drawn in proportion, px. */
+const LEAST = 2;
 
 /** How packets are drawn. */
 export interface Drawn {
@@ -92,10 +96,15 @@ export function drawMarks(p: Painter, marks: Marks, area: Area, drawn: Drawn): v
             const wide = area.x.to(marks.last[mark] as number) - x;
             const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1);
             if (kind.size === null) {
+                // Over the data of its column, a few repeats are not all of it: they are on top, the line has symbols.
+                const part = kind.name === "DATA" ? 1 : (marks.packets[mark] as number) / (marks.among[mark] as number);
                 const tall = full * share(marks.size[mark] as number);
-                const dot = full * (share(marks.size[mark] as number) - share(marks.least[mark] as number)) + 2 * thick;
-                if (dots) p.rect(x - thick, y - tall - thick, 2 * thick + wide, dot, color);
-                else p.rect(x - thick, y - tall, 2 * thick + wide, tall, color);
+                const spread = full * (share(marks.size[mark] as number) - share(marks.least[mark] as number));
+                if (dots) p.rect(x - thick, y - tall - thick, 2 * thick + wide, spread * part + 2 * thick, color);
+                else {
+                    const high = Math.min(tall, Math.max(tall * part, LEAST));
+                    p.rect(x - thick, y - tall, 2 * thick + wide, high, color);
+                }
             } else {
                 if (wide > 1) p.rect(x, y - TRAIL / 2, wide, TRAIL, color);
                 plain.xs.push(x);
@@ -129,7 +138,8 @@ export function drawLinks(p: Painter, marks: Marks, area: Area, lane: number): n
         const [a, b] = [area.x.to(link), area.x.to(time)];
         const high = rise(lane) * share(marks.size[mark] as number);
         const y = area.top + line(marks.lane[mark] as number, lane, marks.server[mark] === 1) - high;
-        const up = Math.min(lane * 0.3, 6 + (b - a) * 0.2);
+        // Above the first lane the picture ends.
+        const up = Math.min(lane * 0.3, 6 + (b - a) * 0.2, Math.max(2, y - area.top - 1));
         loops.push(
             `M${a.toFixed(1)} ${y.toFixed(1)}Q${((a + b) / 2).toFixed(1)} ${(y - 2 * up).toFixed(1)} ${b.toFixed(1)} ${y.toFixed(1)}`,
         );

@@ -28,12 +28,15 @@ export interface Transaction {
     readonly uncertain: number | null;
 }
 
-/** Parts of a bar in order. */
+/**
+ * Parts of a bar in order. Between request and response passes more than the server's own time: repeats of what was lost
+ * on its way are in it, too.
+ */
 export const PARTS = [
     { name: "client", label: "client, before the request", colour: "grey" },
     { name: "setup", label: "handshake", colour: "purple" },
     { name: "request", label: "request", colour: "blue" },
-    { name: "server", label: "server", colour: "orange" },
+    { name: "server", label: "wait for the response", colour: "orange" },
     { name: "response", label: "response", colour: "green" },
 ] as const satisfies readonly { name: string; label: string; colour: keyof Colors }[];
 

@@ -1,6 +1,8 @@
 /** The page around the views: which capture, which view, which time; what is wrong, what is being read. */
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
+import { again } from "../api/again";
+import type { Capture } from "../api/types";
 import { Link } from "../components/Link";
 import { message } from "../components/load";
 import { count } from "../format";
@@ -137,20 +139,22 @@ function Unknown(props: { name: string }) {
 function Shown(props: { view: View }) {
     const { view } = props;
     const [module, setModule] = useState<{ name: string; Body: ComponentType } | null>(null);
-    const [error, setError] = useState<string | null>(null);
+    const [missing, setMissing] = useState(false);
     useEffect(() => {
-        let wanted = true;
-        setError(null);
-        view.load().then(
-            (loaded) => wanted && setModule({ name: view.name, Body: loaded.default }),
-            (reason: unknown) => wanted && setError(message(reason)),
+        setMissing(false);
+        return again(
+            () => view.load(),
+            (loaded) => {
+                setMissing(false);
+                setModule({ name: view.name, Body: loaded.default });
+            },
+            () => setMissing(true),
         );
-        return () => void (wanted = false);
     }, [view]);
     const shown = capture.value;
     if (captures.value === null) return <p class="waiting">Asking the server…</p>;
     if (shown === null) return <NoCapture />;
-    if (shown.state === "FAILED") return <p class="error">{`${shown.name}: ${shown.error ?? "cannot be read"}`}</p>;
+    if (shown.state === "FAILED") return <p class="error">{failureOf(shown)}</p>;
     if (shown.state === "READING") return <p class="waiting">{shown.name} is being read…</p>;
     if (view.packets && !shown.hasPackets) {
         return (
@@ -167,7 +171,7 @@ function Shown(props: { view: View }) {
             </p>
         );
     }
-    const connection = param("connection");
+    const connection = view.one ? param("connection") : "";
     return (
         <>
             <div class="viewhead">
@@ -196,16 +200,27 @@ function Shown(props: { view: View }) {
                     {shown.error}
                 </p>
             )}
-            {error !== null && <p class="error">{error}</p>}
+            {missing && (
+                <p class="error" role="alert">
+                    The part of the page that draws {view.title} was not loaded yet, and the server does not send it.
+                    Trying again… If the server was updated meanwhile, reload the page.
+                </p>
+            )}
             {module?.name === view.name ? (
                 <Guarded key={`${shown.id} ${view.name}`}>
                     <module.Body />
                 </Guarded>
             ) : (
-                error === null && <p class="waiting">Loading…</p>
+                !missing && <p class="waiting">Loading…</p>
             )}
         </>
     );
+}
+
+/** Why a capture cannot be read; the reason mostly names the file. */
+export function failureOf({ name, error }: Pick<Capture, "name" | "error">): string {
+    if (error?.includes(name)) return error;
+    return `${name}: ${error ?? "cannot be read"}`;
 }
 
 /** A view that cannot be drawn leaves the rest of the page as it is, and is tried again with the next state. */

@@ -66,6 +66,9 @@ export interface Change {
     params?: Record<string, string>;
 }
 
+/** What makes a list another one, beside the range. */
+const LISTED = [...SHARED, "sort"];
+
 /** The state after a change. Another view starts without the choices of the one before, save the shared ones. */
 export function changed(before: State, change: Change): State {
     const kept: Record<string, string> = {};
@@ -75,15 +78,25 @@ export function changed(before: State, change: Change): State {
         // A connection's id means nothing in another capture.
         if (sameCapture ? sameView || SHARED.includes(name) : sameView && !SHARED.includes(name)) kept[name] = value;
     }
-    for (const [name, value] of Object.entries(change.params ?? {})) {
+    const { params = {} } = change;
+    for (const [name, value] of Object.entries(params)) {
         if (value === "") delete kept[name];
         else kept[name] = value;
+    }
+    const from = change.from === undefined ? (sameCapture ? before.from : null) : change.from;
+    const to = change.to === undefined ? (sameCapture ? before.to : null) : change.to;
+    const otherList =
+        !sameCapture || from !== before.from || to !== before.to || LISTED.some((n) => kept[n] !== before.params[n]);
+    if (otherList) {
+        // A place in the list before is none in this one. Which list is paged at all is the view's choice: 0 keeps it.
+        if (kept.offset !== undefined && params.offset === undefined) kept.offset = "0";
+        if (params.row === undefined) delete kept.row;
     }
     return {
         view: change.view ?? before.view,
         capture: change.capture === undefined ? before.capture : change.capture,
-        from: change.from === undefined ? (sameCapture ? before.from : null) : change.from,
-        to: change.to === undefined ? (sameCapture ? before.to : null) : change.to,
+        from,
+        to,
         params: kept,
     };
 }

@@ -47,3 +47,22 @@ test("another capture keeps the view's choices and forgets what belongs to the c
     const next = changed(full, { capture: "c2" });
     expect([next.from, next.to, next.params]).toEqual([null, null, { scale: "log" }]);
 });
+
+test.each([
+    ["another range", { from: 2 }],
+    ["all of the capture", { from: null, to: null }],
+    ["another filter", { params: { filter: "id = 4" } }],
+    ["a filter over transactions", { params: { requests: "losses > 0" } }],
+    ["another connection", { params: { connection: "7" } }],
+    ["another order", { params: { sort: "id" } }],
+])("a list begins at its first row: %s", (_, change) => {
+    const before = { ...full, params: { ...full.params, offset: "300", row: "312" } };
+    const { params } = changed(before, change);
+    expect([params.offset, params.row]).toEqual(["0", undefined]);
+});
+
+test("a place in the list stays with the list, and is what a change says", () => {
+    const before = { ...full, params: { offset: "300", row: "312" } };
+    expect(changed(before, { params: { scale: "log" } }).params).toMatchObject({ offset: "300", row: "312" });
+    expect(changed(before, { from: 2, params: { offset: "100" } }).params.offset).toBe("100");
+});

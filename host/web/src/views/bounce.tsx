@@ -10,6 +10,7 @@ import { clock, count, duration, moment, UNKNOWN } from "../format";
 import {
     BESIDE,
     drawBounce,
+    FALL,
     legTimes,
     leastWidth,
     linesOf,
@@ -66,12 +67,17 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
     const { one, page, names } = props;
     const all = page.rows;
     const spacing: Spacing = param("spacing") === "time" ? "time" : "even";
-    const { tops, whole, perSecond } = place(
+    const placed = place(
         all.map((row) => row.time),
         spacing,
         SCALED,
     );
-    const several: Taps | null = names === null ? null : { names, perSecond };
+    const { tops } = placed;
+    const several: Taps | null = names === null ? null : { names, at: placed.at };
+    const reach = reachOf(all, tops, several);
+    // The last may be at the other tap below all rows.
+    const last = all.reduce((latest, { time, far }) => Math.max(latest, time, far ?? time), 0);
+    const whole = Math.max(placed.whole, several?.at ? several.at(last) + ROW + FALL : 0);
     const scroller = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const [top, setTop] = useState(0);
@@ -99,7 +105,7 @@ function Diagram(props: { one: One; page: Page; names: Names }) {
     }, [page, spacing]);
 
     const paint = (painter: Painter, from: number, height: number, wide: number) => {
-        const [first, end] = rowsBetween(tops, from, from + height, reachOf(several));
+        const [first, end] = rowsBetween(tops, from, from + height, reach);
         drawBounce(
             painter,
             all,

@@ -12,7 +12,7 @@ import { Kept, Loading, useLoad, useTogether } from "../components/load";
 import { showConnectionOf } from "../components/marks";
 import { useTimeline, type Timeline } from "../components/timeline";
 import { bytes, count, duration, moment, several } from "../format";
-import { drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
+import { arrowsAre, drawMessages, hostsOf, readMessages, type Message } from "../packets/exchange";
 import { Selected } from "../packets/Selected";
 import { drawWaits, offsetOf, placesOf, readWaits, WHYS, type Wait, type Waits } from "../packets/waits";
 import { asked, capture, go, param, setParam, zoomTo } from "../state/store";
@@ -117,7 +117,7 @@ function Messages(props: { answer: Answer; left: number; lossy: Timeline["lossy"
             <ChartFrame
                 name="exchange"
                 title="Data exchange"
-                about={`Each arrow is an application message (a data block), from the line of the host that sent it to that of its receiver, from its first packet to its last; the wider the larger. Who only asks stands above, who only answers below.${waits === null ? "" : " A bar on a host's line says what it waited for between its messages, a triangle that the network took its message."}`}
+                about={`${arrowsAre(exact)}; the wider the larger. Who only asks stands above, who only answers below.${waits === null ? "" : " A bar on a host's line says what it waited for between its messages, a triangle that the network took its message."}`}
                 height={Math.min(620, Math.max(180, rows * (waits === null ? 60 : 90))) + 52}
                 left={props.left}
                 y={{

@@ -10,6 +10,8 @@ export interface View {
     key: string;
     /** One sentence for the navigation's tooltip and the help. */
     about: string;
+    /** Shows a chosen connection alone: only there the shell says which it is. */
+    one?: boolean;
     /** Needs packets to be kept (`hasPackets`): the shell says so instead of showing it. */
     packets?: boolean;
     load(): Promise<{ default: ComponentType }>;
@@ -102,6 +104,7 @@ export const VIEWS: readonly View[] = [
         group: "Packets",
         key: "i",
         about: "Time-sequence graph and windows of one connection",
+        one: true,
         packets: true,
         load: () => import("./connection"),
     },
@@ -111,6 +114,7 @@ export const VIEWS: readonly View[] = [
         group: "Packets",
         key: "k",
         about: "Every packet of one connection, as a table",
+        one: true,
         packets: true,
         load: () => import("./packets"),
     },
@@ -120,6 +124,7 @@ export const VIEWS: readonly View[] = [
         group: "Packets",
         key: "b",
         about: "Every packet of one connection as an arrow between client and server",
+        one: true,
         packets: true,
         load: () => import("./bounce"),
     },
@@ -128,7 +133,8 @@ export const VIEWS: readonly View[] = [
         title: "Waterfall",
         group: "Packets",
         key: "f",
-        about: "Transactions as bars: client, request, server, response",
+        about: "Transactions as bars: client, request, wait for the response, response",
+        one: true,
         load: () => import("./waterfall"),
     },
     {
@@ -137,6 +143,7 @@ export const VIEWS: readonly View[] = [
         group: "Packets",
         key: "m",
         about: "Application messages between hosts over time, and the packets beneath",
+        one: true,
         load: () => import("./exchange"),
     },
     {
@@ -145,6 +152,7 @@ export const VIEWS: readonly View[] = [
         group: "Packets",
         key: "p",
         about: "Every packet a mark: of one connection or of hundreds, from minutes to microseconds",
+        one: true,
         packets: true,
         load: () => import("./timing"),
     },

@@ -56,6 +56,14 @@ export function lookOf(kind: number, name: string): Pick<Look, "color" | "shape"
     return { color: all[kind % all.length] as string, shape: SHAPES[kind % SHAPES.length] as Shape };
 }
 
+/** Kinds whose bars have a colour of their own: bars have no shape to tell those apart that share one. The last is of all others. */
+export const COLOURED = 7;
+
+/** Colour of a kind's part of a bar. */
+export function barColour(kind: number, name: string): string {
+    return kind < COLOURED ? lookOf(kind, name).color : colors.value.grey;
+}
+
 interface Histogram {
     kinds: ArrayLike<number>;
     lows: ArrayLike<number>;
@@ -316,7 +324,7 @@ function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Valu
         <ChartFrame
             name="histogram"
             title="How many took how long"
-            about="Transactions of the range, on the same axis of time as the chart beside."
+            about={`Transactions of the range, on the same axis of time as the chart beside.${marks.names.length > COLOURED + 1 ? ` The first ${COLOURED} of its legend have their colours here, all others are grey; a bar that is pointed at names them.` : ""}`}
             height={HEIGHT}
             x={{ kind: "linear", whole: true, domain: [0, most * 1.05], label: "transactions", format: count }}
             y={{ kind: "log", domain: valueDomain(marks), label: "", format: duration }}
@@ -342,7 +350,7 @@ function HistogramChart(props: { marks: Marks; histogram: Histogram; value: Valu
                             top,
                             Math.max(1, area.x.to(at) - x),
                             tall,
-                            lookOf(part.kind, nameOf(part.kind)).color,
+                            barColour(part.kind, nameOf(part.kind)),
                         );
                     }
                 }

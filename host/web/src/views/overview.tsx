@@ -83,12 +83,18 @@ function OverTime() {
     );
 }
 
+/** How many packets there are; of what is mostly something else, how many of them tell anything here. */
+export function packetsTold({ packets, tcpPackets = "0" }: Pick<Summary, "packets" | "tcpPackets">): string {
+    const all = several(packets, "packet");
+    return Number(tcpPackets) * 2 < Number(packets) ? `${all}, ${count(tcpPackets)} of them TCP` : all;
+}
+
 function FigureTiles(props: { summary: Summary }) {
     const { summary } = props;
     const shown = capture.value as Capture;
     const rate = summary.retransmissionRate;
     const tiles: { name: string; value: string; detail?: string; to?: Change }[] = [
-        { name: "Length", value: duration(shown.seconds), detail: several(summary.packets, "packet") },
+        { name: "Length", value: duration(shown.seconds), detail: packetsTold(summary) },
         { name: "Connections", value: count(summary.connections), to: { view: "connections" } },
         { name: "Transactions", value: count(summary.transactions), to: { view: "transactions" } },
         {

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { startOf } from "../chart/ChartFrame";
 import { Loading } from "../components/load";
-import { clock, count, duration, UNKNOWN } from "../format";
+import { count, date, duration, moment, UNKNOWN } from "../format";
 import { carried, nameOf, type One } from "../packets/connection";
 import { OfConnection } from "../packets/OfConnection";
 import { Pages } from "../packets/Pages";
@@ -25,10 +25,10 @@ const COLUMNS: readonly Column[] = [
     { name: "No.", title: "Frame in the file, from 1", width: 80, number: true, text: (row) => count(row.number) },
     {
         name: "Time",
-        title: "Time of day, UTC",
+        title: "Time of day, UTC; with its date where that is not the first of the capture",
         width: 160,
         number: true,
-        text: (row, start) => clock(start, row.time, 9),
+        text: (row, start) => moment(start, row.time, 9),
     },
     {
         name: "Delta",
@@ -80,8 +80,8 @@ const COLUMNS: readonly Column[] = [
         text: (row) => String(row.ipId),
     },
 ];
-const TEMPLATE = COLUMNS.map((column) => `${column.width}px`).join(" ");
-const WIDE = COLUMNS.reduce((sum, column) => sum + column.width, 0);
+/** More of a time with its date, px. */
+const DATE = 80;
 
 export default function Packets() {
     return <OfConnection>{(one) => <PacketTable one={one} />}</OfConnection>;
@@ -158,6 +158,11 @@ function Table(props: { one: One; page: Page }) {
         event.stopPropagation();
         act();
     };
+    const last = rows.at(-1)?.time ?? 0;
+    const dated = date(start, last, 9) === date(start, 0, 9) ? 0 : DATE;
+    const widths = COLUMNS.map(({ name, width }) => width + (name === "Time" ? dated : 0));
+    const template = widths.map((width) => `${width}px`).join(" ");
+    const wide = widths.reduce((sum, width) => sum + width, 0);
     const first = Math.max(0, Math.floor(top / HEIGHT) - 2);
     const inSight = rows.slice(first, first + Math.ceil(tall / HEIGHT) + 4);
     return (
@@ -186,8 +191,8 @@ function Table(props: { one: One; page: Page }) {
                     ? { "aria-activedescendant": `row-${chosen}` }
                     : {})}
             >
-                <div role="rowgroup" class="headrow" style={{ width: `${WIDE}px` }}>
-                    <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: TEMPLATE }}>
+                <div role="rowgroup" class="headrow" style={{ width: `${wide}px` }}>
+                    <div role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
                         {COLUMNS.map((column) => (
                             <div
                                 key={column.name}
@@ -202,7 +207,7 @@ function Table(props: { one: One; page: Page }) {
                 </div>
                 <div
                     role="rowgroup"
-                    style={{ height: `${rows.length * HEIGHT}px`, width: `${WIDE}px`, position: "relative" }}
+                    style={{ height: `${rows.length * HEIGHT}px`, width: `${wide}px`, position: "relative" }}
                 >
                     {inSight.map((row, place) => {
                         const index = first + place;
@@ -214,7 +219,7 @@ function Table(props: { one: One; page: Page }) {
                                 aria-rowindex={index + 2}
                                 aria-selected={index === chosen}
                                 class={`${row.server ? "odd " : ""}${row.kind === "RETRANSMISSION" || row.kind === "RST" ? "loud" : ""}`}
-                                style={{ gridTemplateColumns: TEMPLATE, top: `${index * HEIGHT}px` }}
+                                style={{ gridTemplateColumns: template, top: `${index * HEIGHT}px` }}
                                 onClick={() => choose(index)}
                                 onDblClick={() => open(index)}
                             >

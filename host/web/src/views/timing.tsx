@@ -243,7 +243,7 @@ export function TimingChart(props: ChartProps) {
             <ChartFrame
                 name="timing"
                 title="Packet timing"
-                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window${timing.exact ? "" : ", to repeated SYNs where each packet is drawn"}.`}
+                about={`Each mark is a packet${timing.exact ? "" : ", or all of one kind within a column, from the first to the last, and on top what was sent again, as its part of the data there"}: ${one ? "servers' above, clients' below, data as high as they are long" : timing.shared > 0 ? "connections share lanes until you zoom in; servers' above, clients' below, bars as tall as the largest payload" : "in each connection's lane the server's above, the client's below, bars as tall as the payload"}. A time in which nothing happens is a blank stripe. Shaded: more was lost than usual. n and p step to the next and previous repeat, reset or closed window${timing.exact ? "" : ", to repeated SYNs where each packet is drawn"}.`}
                 height={Math.round(rows * lane) + FOOT + 52}
                 left={
                     props.left ??

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import type { Dialogue, DialogueSide, FindingEntry } from "../api/types";
 import { byteAt, replaceBytes } from "../components/FilterBox";
@@ -5,9 +7,10 @@ import { ratio, shares, statistics } from "../chart/SeriesChart";
 import { unmarked } from "../components/marks";
 import { arrange, rateColor } from "./dialogues";
 import { limitedAtAll, limitOf, statistic } from "./diagnosis";
-import { behind, told, valueName, valueText } from "./overview";
+import { behind, packetsTold, told, valueName, valueText } from "./overview";
 import { sentAtLeast } from "./timeline";
 import { VIEWS } from "./index";
+import { barColour, COLOURED, lookOf } from "./marks";
 import { THEMES } from "../theme";
 import { and, FAILED, idsFilter, quoted } from "./open";
 
@@ -15,6 +18,14 @@ test("views have names and keys of their own", () => {
     for (const part of ["name", "key", "title"] as const) {
         expect(new Set(VIEWS.map((view) => view[part])).size).toBe(VIEWS.length);
     }
+});
+
+test("which connection is chosen is said where it is shown alone, and nowhere else", () => {
+    const shows = ({ name }: { name: string }) =>
+        /<(OfConnection|Selected)\b/.test(readFileSync(resolve(import.meta.dirname, `${name}.tsx`), "utf8"));
+    expect(VIEWS.filter((view) => view.one).map(({ name }) => name)).toEqual(
+        VIEWS.filter(shows).map(({ name }) => name),
+    );
 });
 
 test("filters: values are quoted, alternatives kept together", () => {
@@ -165,4 +176,21 @@ test("what was seen, what else it may be and what to do next are told apart", ()
         alternatives: ["a busy link", "dirt"],
         next: ["look at the counters"],
     });
+});
+
+test("kinds of transactions are told apart: marks by colour and shape, parts of bars by colour, the rest in grey", () => {
+    const kinds = Array.from({ length: 15 }, (_, kind) => kind);
+    const looks = kinds.map((kind) => JSON.stringify(lookOf(kind, "a")));
+    expect(new Set(looks).size).toBe(kinds.length);
+    const bars = [...kinds.map((kind) => barColour(kind, "a")), barColour(15, "other")];
+    expect(new Set(bars.slice(0, COLOURED)).size).toBe(COLOURED);
+    expect(new Set(bars.slice(COLOURED))).toEqual(new Set([THEMES.light.grey]));
+    expect(bars.slice(0, COLOURED)).not.toContain(THEMES.light.grey);
+});
+
+test("a capture that is mostly no TCP says so", () => {
+    expect(packetsTold({ packets: "1000", tcpPackets: "900" })).toBe("1,000 packets");
+    expect(packetsTold({ packets: "1000", tcpPackets: "12" })).toBe("1,000 packets, 12 of them TCP");
+    expect(packetsTold({ packets: "1", tcpPackets: "0" })).toBe("1 packet, 0 of them TCP");
+    expect(packetsTold({ packets: "0" })).toBe("0 packets");
 });

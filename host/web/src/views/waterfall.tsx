@@ -1,4 +1,4 @@
-/** The waterfall: each transaction a bar, split into client, request, server and response. */
+/** The waterfall: each transaction a bar, split into client, request, wait and response. */
 import { columns, of } from "../api/client";
 import type { Capture } from "../api/types";
 import { ROOM, type Area } from "../chart/axes";
@@ -54,7 +54,7 @@ function Shown(props: { filter: string }) {
     return (
         <>
             <div class="controls">
-                <Select label="Order" name="sort" value={sort} options={SORTS} resets="offset" />
+                <Select label="Order" name="sort" value={sort} options={SORTS} />
                 {answer.data && (
                     <Pages
                         what="transactions"
@@ -118,7 +118,7 @@ function Chart(props: { all: readonly Transaction[]; lossy: Timeline["lossy"] })
         <ChartFrame
             name="waterfall"
             title="Waterfall"
-            about={`Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the server's time, the response. A cross marks losses. The legend says how all time shown is divided.${narrow ? ` These take ${duration(end - begin)} of ${duration(to - from)}: zoom to them to tell their parts.` : ""}`}
+            about={`Each bar is a transaction, from the end of the one before it in its connection: the client's time, the request, the wait for the response, the response, as their packets passed, with repeats of what was lost among them. How much of a wait was the server's own, the bar says when pointed at, and Whose time for all. A cross marks losses. The legend says how all time shown is divided.${narrow ? ` These take ${duration(end - begin)} of ${duration(to - from)}: zoom to them to tell their parts.` : ""}`}
             height={Math.round(rows * height) + 52}
             left={named ? 230 : ROOM}
             y={{
