@@ -54,6 +54,8 @@ interface Said {
     taps: { file: string }[];
 }
 
+/** 10.77.0.2, the server of the demo. */
+const SERVER = 0x0a4d0002;
 const TAPS = ["demo-client.pcap", "demo-server.pcap"].map((file) => resolve(ROOT, "docs/demo", file));
 
 let server: Server;
@@ -484,6 +486,29 @@ test("whose time it was: the parts and their sum", async () => {
     await one.show("view=delays&by=none&from=0&to=2");
     expect(await one.page.getByRole("img").getAttribute("aria-label")).not.toContain("±");
     expectNoErrors(one);
+});
+
+test("of one direction nothing tells whose time it was, and no handshake is all of it", async () => {
+    const folder = mkdtempSync(resolve(tmpdir(), "weir-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const demo = resolve(ROOT, "docs/demo/demo.pcap");
+    const all = readFileSync(demo);
+    const answers = new Set<number>();
+    for (let at = 24, number = 1; at < all.length; number += 1) {
+        // The source address behind the headers of the record and of Ethernet.
+        if (all.readUInt32BE(at + 16 + 26) === SERVER) answers.add(number);
+        at += 16 + all.readUInt32LE(at + 8);
+    }
+    const file = resolve(folder, "one-way.pcap");
+    writeFileSync(file, without(demo, answers));
+    const oneWay = await serve(file);
+    onTestFinished(() => oneWay.stop());
+    const other = await tab(browser, oneWay);
+    await other.show("view=delays");
+    expect(await other.page.locator(".note").first().innerText()).toContain("is not known, which is most of them");
+    expect(await other.page.locator('[data-chart="pies"]').count()).toBe(0);
+    expectNoErrors(other);
+    await other.page.close();
 });
 
 test("diagnosis: every category with its verdict", async () => {

@@ -143,8 +143,8 @@ function Pies(props: PiesProps) {
     if (pies.length === 0 && props.untimed > 0) {
         return (
             <p class="note">
-                Whose time {count(props.untimed)} transactions were is not known, which is most of them: one direction is not in the
-                capture. The bars below are of setups.
+                Whose time {count(props.untimed)} transactions were is not known, which is most of them: one direction
+                is not in the capture. The bars below are of setups.
             </p>
         );
     }
