@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Change the hardware's source in small ways and see whether the tests notice.
 
-    rtl-tests/mutate.py                           20 mutants of all modules; exit 1 when too few are killed: see WANTED
+    rtl-tests/mutate.py                           12 mutants of all modules; exit 1 when too few are killed: see WANTED
     rtl-tests/mutate.py --count 200 --seed 7      another sample; the same seed makes the same mutants of the same source
     rtl-tests/mutate.py --module weir_fifo        of these modules alone (may be repeated)
     rtl-tests/mutate.py --list                    modules, number of possible mutants by class, commands that may kill

@@ -114,11 +114,12 @@
 #define WEIR_REG_CLOCK_SET_NS_RESET 0x00000000u
 #define WEIR_REG_CLOCK_SET_NS_MASK 0x3fffffffu
 /* Writing it adds so much to the time at once, signed, at most 999,999,000 either way; ignored and counted beyond
- * that. (rw; ns; after power-on 0x0) */
+ * that, or while set_busy. (rw; ns; after power-on 0x0) */
 #define WEIR_REG_CLOCK_STEP_NS 0x0210u
 #define WEIR_REG_CLOCK_STEP_NS_RESET 0x00000000u
 #define WEIR_REG_CLOCK_STEP_NS_MASK 0x7fffffffu
-/* Writing it adds so much to the time, signed, at 500 ppm; further ones add up. (rw; ns; after power-on 0x0) */
+/* Writing it adds so much to the time, signed, at 500 ppm; further ones add up. Ignored and counted while set_busy.
+ * (rw; ns; after power-on 0x0) */
 #define WEIR_REG_CLOCK_SLEW_NS 0x0214u
 #define WEIR_REG_CLOCK_SLEW_NS_RESET 0x00000000u
 /* What is under way. (r) */
@@ -129,7 +130,7 @@
 /* Some of the slew is left. (r; bit 1) */
 #define WEIR_REG_CLOCK_STATUS_SLEW_BUSY_MASK 0x00000002u
 #define WEIR_REG_CLOCK_STATUS_SLEW_BUSY_SHIFT 1u
-/* Sets and steps ignored; wraps. (r; bits 31..16) */
+/* Sets, steps and slews ignored; wraps. (r; bits 31..16) */
 #define WEIR_REG_CLOCK_STATUS_REFUSED_MASK 0xffff0000u
 #define WEIR_REG_CLOCK_STATUS_REFUSED_SHIFT 16u
 /* Edges of the pulse per second. Read it before and after the capture: the same number, the same edge. (r) */
@@ -265,7 +266,8 @@
 /* How long after the event, bits 31..0. (rw; ns; after power-on 0x0) */
 #define WEIR_REG_DIGEST_TRIGGER_NS_LOW 0x0508u
 #define WEIR_REG_DIGEST_TRIGGER_NS_LOW_RESET 0x00000000u
-/* Bits 46..32 of the same. (rw; ns; after power-on 0x0) */
+/* Bits 46..32 of the same. The event's age is looked at modulo 2^48 ns: after 78 hours what is left of the packets
+ * is wanted again. (rw; ns; after power-on 0x0) */
 #define WEIR_REG_DIGEST_TRIGGER_NS_HIGH 0x050cu
 #define WEIR_REG_DIGEST_TRIGGER_NS_HIGH_RESET 0x00000000u
 #define WEIR_REG_DIGEST_TRIGGER_NS_HIGH_MASK 0x00007fffu

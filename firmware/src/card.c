@@ -149,12 +149,11 @@ enum weir_status card_start(struct card *card, uint64_t now)
 
 static void end_measuring(struct card *card)
 {
-    const bool failed = (card->self_test_failed != 0u) || card->held_up;
+    const bool failed = (card->self_test_failed != 0u) || (card->ended_by != 0u);
     hold_measuring();
     card->ready = false;
     card->stopping = false;
-    card_enter(card, failed ? WEIR_CARD_STATE_FAULT : WEIR_CARD_STATE_IDLE,
-               card->held_up ? (uint32_t)WEIR_FAULT_CODE_RECORDS_HELD : 0u);
+    card_enter(card, failed ? WEIR_CARD_STATE_FAULT : WEIR_CARD_STATE_IDLE, card->ended_by);
 }
 
 static void begin_stop(struct card *card, uint64_t now)
@@ -169,7 +168,7 @@ static void begin_stop(struct card *card, uint64_t now)
 
 bool card_stop(struct card *card, uint64_t now)
 {
-    card->held_up = false;
+    card->ended_by = 0;
     if (card->state != WEIR_CARD_STATE_RUNNING) {
         end_measuring(card);
         return true;
@@ -183,7 +182,7 @@ bool card_stop(struct card *card, uint64_t now)
 static void end_held_up(struct card *card, uint64_t now)
 {
     card_fault(card, WEIR_FAULT_CODE_RECORDS_HELD, card->guard.held_ms, 0, now);
-    card->held_up = true;
+    card->ended_by = (uint32_t)WEIR_FAULT_CODE_RECORDS_HELD;
     begin_stop(card, now);
 }
 
@@ -353,6 +352,14 @@ static void report_clock(struct card *card, uint64_t now)
         card->steps = card->timekeeper.steps;
         const uint64_t ns = (uint64_t)card->timekeeper.stepped_ns;
         card_fault(card, WEIR_FAULT_CODE_TIME_STEP, (uint32_t)ns, (uint32_t)(ns >> 32u), now);
+    }
+    if (card->timekeeper.went_back) {
+        card->timekeeper.went_back = false;
+        // The engine's time would stand until the clock is there again.
+        if ((card->state == WEIR_CARD_STATE_RUNNING) && !card->stopping) {
+            card->ended_by = (uint32_t)WEIR_FAULT_CODE_TIME_STEP;
+            begin_stop(card, now);
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 // State of the card, and what changes it.
 //
 //   BOOT -> SELF_TEST -> IDLE <-> RUNNING        any -> FAULT (a test failed, measuring did not begin, a register
-//             ^  |         |                     did not hold its value, records were held up) -> IDLE by STOP once a
-//             |  +-> FAULT |                     SELF_TEST passed
+//             ^  |         |                     did not hold its value, records were held up, the clock went back)
+//             |  +-> FAULT |                     -> IDLE by STOP once a SELF_TEST passed
 //             +------------+  (SELF_TEST requests)
 #ifndef WEIR_CARD_STATE_H
 #define WEIR_CARD_STATE_H
@@ -56,6 +56,7 @@ struct card {
     uint32_t hardware_known;
     uint32_t khz;
     uint32_t self_test_failed;
+    uint32_t ended_by;     // fault that ends measuring, or 0
     uint32_t loop_us;      // longest turn of the main loop since the last report
     uint32_t steps;        // of the clock, as logged
     uint32_t replies_lost; // 0, or the room for replies is wrong
@@ -65,7 +66,6 @@ struct card {
     bool attached;                     // HELLO was there
     bool ready;                        // measuring has begun
     bool stopping;                     // measuring ends when its records have left
-    bool held_up;                      // it ends because they do not
     bool open;                         // the inline path had a heartbeat since START
     bool reset_wanted;
 };

@@ -324,9 +324,10 @@ void protocol_poll(struct card *card, uint64_t now)
     }
     struct reply reply = {.status = WEIR_STATUS_OK};
     dispatch(card, &request, &reply, now);
-    // There is room: mailbox_can_reply() was true, and a handler's own messages leave the reserve.
-    if (!reply.later && !mailbox_send(&card->mailbox, request.opcode, request.sequence, (uint32_t)reply.status,
-                                      reply.words, reply.count)) {
+    // There is room: mailbox_can_reply() was true, and a handler's own messages leave the reserve. Whatever came, a reply
+    // is no message that nobody asked for.
+    if (!reply.later && !mailbox_send(&card->mailbox, request.opcode & ~WEIR_UNSOLICITED, request.sequence,
+                                      (uint32_t)reply.status, reply.words, reply.count)) {
         card->replies_lost++;
     }
 }

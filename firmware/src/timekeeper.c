@@ -6,6 +6,8 @@ static const int64_t second_ns = INT64_C(1000000000);
 // Beyond this the second is the wrong one.
 static const int64_t set_ns = INT64_C(400000000);
 static const int64_t max_step_ns = INT64_C(999999000);
+// Packets would have one time for so long.
+static const int64_t most_back_ns = INT64_C(1000000000);
 // Pairs that say the same differ by the wander of two clocks between them, and by what reading them takes.
 static const int64_t agree_ns = INT64_C(10000000);
 
@@ -66,6 +68,7 @@ static void jumped(struct timekeeper *timekeeper, int64_t ns)
 {
     timekeeper->stepped_ns = ns;
     timekeeper->steps += (timekeeper->servo.was_locked || timekeeper->measuring) ? 1u : 0u;
+    timekeeper->went_back |= timekeeper->measuring && (ns <= -most_back_ns);
 }
 
 static void set_time(struct timekeeper *timekeeper, uint64_t tai_ns, int64_t change_ns)

@@ -28,6 +28,7 @@ struct timekeeper {
     enum weir_servo_source source;
     bool pair_seen;
     bool measuring; // records carry its time
+    bool went_back; // by a second or more, while measuring
 };
 
 void timekeeper_init(struct timekeeper *timekeeper, const struct config *config, uint32_t clock_khz, uint64_t now);

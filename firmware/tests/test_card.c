@@ -376,6 +376,13 @@ static void every_request_is_answered(void **state)
     turn(3);
     assert_true(mock_reply(&reply));
     assert_int_equal(reply.status, WEIR_STATUS_BAD_CRC);
+    // No reply looks like a message that nobody asked for.
+    mock_message(WEIR_OPCODE_FAULT, 6, NULL, 0);
+    mock.to_card[2] ^= 1u;
+    turn(3);
+    assert_true(mock_reply(&reply));
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_CRC);
+    assert_int_equal(reply.opcode, WEIR_OPCODE_FAULT & ~WEIR_UNSOLICITED);
     assert_int_equal(card.replies_lost, 0);
 }
 
@@ -576,6 +583,45 @@ static void the_clock_is_reported(void **state)
     assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
     run_us_with_host(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+}
+
+static void measuring_ends_when_the_clock_goes_back_by_a_second(void **state)
+{
+    (void)state;
+    running_card();
+    mock.tai_ns = UINT64_C(300) << 32u;
+    // By less it goes on.
+    uint32_t words[] = {1000000000, 100, 1, 100};
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(3000);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    // Nor does a step forward end it.
+    words[3] = 200;
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(10000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    words[2] = 0;
+    words[3] = 100;
+    assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
+    run_us_with_host(10000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    struct mock_reply reply;
+    uint32_t reason = 0;
+    while (told(WEIR_OPCODE_STATE_CHANGE, &reply)) {
+        reason = reply.payload[2];
+    }
+    assert_int_equal(reason, WEIR_FAULT_CODE_TIME_STEP);
+    // The host goes on with another epoch.
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    set(WEIR_KEY_EPOCH, 7);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(20000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    // What is set while nothing is measured ends nothing later.
+    assert_int_equal(card.timekeeper.went_back, false);
 }
 
 static void a_clock_that_is_set_while_it_measures_is_told(void **state)
@@ -1248,6 +1294,7 @@ int main(void)
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
         TEST(a_clock_that_is_set_while_it_measures_is_told),
+        TEST(measuring_ends_when_the_clock_goes_back_by_a_second),
         TEST(the_heartbeat_follows_the_host),
         TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),

@@ -11,7 +11,8 @@
 // Latency      What rate and step do is seen in the fifth clock, slew one later.
 // pps          Not synchronous. At its rising edge the time is captured: pps_valid for one clock, pps_tai_ns and
 //              pps_fraction stay. It is that of the second clock edge behind the first that sees pps high.
-// Hazards      Steps and sets can make time run backwards; the engine clamps and counts what comes of that.
+// Hazards      Steps and sets can make time run backwards: weir_merge lets go what was stamped before; the engine
+//              clamps and counts what is stamped since.
 
 `default_nettype none
 

@@ -325,9 +325,11 @@ module weir_control
   logic set_asked, step_asked, slew_asked;
   logic [15:0] refused;
   logic [31:0] pps_count;
-  wire set_fits = got.clock.set_ns.value.value < Second && !clock_set_busy;
+  // Until it is done the clock takes nothing else.
+  wire setting = clock_set_valid || clock_set_busy;
+  wire set_fits = got.clock.set_ns.value.value < Second && !setting;
   wire signed [30:0] step = got.clock.step_ns.value.value;
-  wire step_fits = step <= MaxStepNs && step >= -MaxStepNs;
+  wire step_fits = step <= MaxStepNs && step >= -MaxStepNs && !setting;
 
   always_ff @(posedge clk) begin
     set_asked <= got.clock.set_ns.value.swmod;
@@ -339,9 +341,9 @@ module weir_control
     clock_set_ns <= got.clock.set_ns.value.value;
     clock_step_valid <= step_asked && step_fits;
     clock_step_ns <= step;
-    clock_slew_valid <= slew_asked;
+    clock_slew_valid <= slew_asked && !setting;
     clock_slew_ns <= got.clock.slew_ns.value.value;
-    refused <= refused + 16'((set_asked && !set_fits) || (step_asked && !step_fits));
+    refused <= refused + 16'((set_asked && !set_fits) || (step_asked && !step_fits) || (slew_asked && setting));
     pps_count <= pps_count + 32'(pps_valid);
     if (rst) begin
       set_asked <= 1'b0;

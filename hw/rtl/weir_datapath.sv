@@ -178,7 +178,7 @@ module weir_datapath
   logic [Ports-1:0][ 63:0] stamped_tkeep;
   logic [Ports-1:0] stamped_tlast, stamped_tvalid;
   frame_user_t [Ports-1:0] stamped_tuser;
-  logic [Ports-1:0][63:0] horizon;
+  logic [Ports-1:0][63:0] horizon, latest;
   logic [Ports-1:0] waiting;
 
   logic looked_up, looked_up_wanted;
@@ -255,7 +255,8 @@ module weir_datapath
         .tai_ns,
         .offset(port_offset[p]),
         .waiting(waiting[p]),
-        .horizon(horizon[p])
+        .horizon(horizon[p]),
+        .latest(latest[p])
     );
     weir_slice #(
         .Port (p),
@@ -327,6 +328,7 @@ module weir_datapath
       .s_tlast(stamped_tlast),
       .s_tuser(stamped_tuser),
       .s_horizon(horizon),
+      .s_latest(latest),
       .s_visit_kind(WORD_VISIT),
       .s_visit_index(visit_index),
       .s_visit_time(visit_time),

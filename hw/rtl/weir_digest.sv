@@ -6,7 +6,8 @@
 //                all     every tracked packet
 //                filter  tracked packets that match an enabled entry, in either direction, or whose flow
 //                        was reported through `trigger`: the next trigger_packets packets of the flow,
-//                        none later than trigger_ns after the report, none of a flow that has its index later
+//                        none later than trigger_ns after the report (modulo 2^48 ns, 78 hours), none of a flow
+//                        that has its index later
 //              A word that is no packet is never wanted.
 // Throughput   One word per clock, no back-pressure.
 // Triggers     The Triggers flows reported last are remembered; a further report on one of them starts it

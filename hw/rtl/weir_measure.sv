@@ -60,6 +60,8 @@ module weir_measure
     input var frame_user_t [Ports-1:0] s_tuser,
     // No word of the port that is not in its queue yet is earlier (weir_merge).
     input var logic [Ports-1:0][63:0] s_horizon,
+    // Nor is one later, unless the clock went back.
+    input var logic [Ports-1:0][63:0] s_latest,
 
     // Scan visits and the end of input (weir_merge).
     input var word_kind_e s_visit_kind,
@@ -164,6 +166,7 @@ module weir_measure
       .s_meta_valid(meta_valid),
       .s_meta_ready(meta_ready),
       .s_horizon,
+      .s_latest,
       .s_visit_kind,
       .s_visit_index,
       .s_visit_time,

@@ -8,7 +8,11 @@
 //              time of at least its horizon. For a port of the card that is the clock's time, less the time
 //              from start of frame to this module (longest frame, ParserLatency, weir_meta_fifo, a margin).
 //              Where no more will come, it is all ones. A source that breaks the promise is clamped and
-//              counted like a clock that runs backwards.
+//              counted.
+// Back         A head later than its port's s_latest was stamped before the clock went back. Horizons would hold it,
+//              and all behind it, until the clock is there again. So it goes as if nothing else came any more: in
+//              order among its like and before what was stamped since, which is clamped and counted (but for a
+//              word that is free to go in the one clock in which this is found out).
 // Visits       s_visit_kind WORD_VISIT: context s_visit_index is visited at s_visit_time. WORD_END: it is closed
 //              because the input is over. WORD_PORT: a report of all ports is asked for. The last two hold no
 //              port up, and wait until no port offers anything and all horizons are later than their time.
@@ -31,6 +35,8 @@ module weir_merge
     input var logic [Ports-1:0] s_meta_valid,
     output var logic [Ports-1:0] s_meta_ready,
     input var logic [Ports-1:0][63:0] s_horizon,
+    // No word of the port has a later time, unless the clock went back; all ones where that cannot be.
+    input var logic [Ports-1:0][63:0] s_latest,
 
     input var word_kind_e s_visit_kind,
     input var index_t s_visit_index,
@@ -62,9 +68,9 @@ module weir_merge
 
   // What each source offers. Horizons of the clock before, as the words are.
   meta_t [Ports-1:0] head;
-  logic [Ports-1:0] head_valid;
-  logic [Ports-1:0] head_ready;
-  logic [Ports-1:0][63:0] horizon;
+  logic  [Ports-1:0] head_valid;
+  logic  [Ports-1:0] head_ready;
+  logic [Ports-1:0][63:0] horizon, latest;
   visit_t visit;
   logic visit_valid;
   logic visit_ready;
@@ -99,9 +105,11 @@ module weir_merge
 
   always_ff @(posedge clk) begin
     horizon <= s_horizon;
+    latest <= s_latest;
     visit_horizon <= s_visit_horizon;
     if (rst) begin
       horizon <= '0;
+      latest <= '1;
       visit_horizon <= '0;
     end
   end
@@ -110,15 +118,29 @@ module weir_merge
   wire is_visit = visit.kind == WORD_VISIT;
   logic [Ports-1:0][63:0] head_time, bound;
   logic [63:0] visit_time, visit_bound;
+  // Heads of the clock before that stay: looked at, found to be from before the clock went back.
+  logic [Ports-1:0] looked_at, ahead;
   always_comb begin
     for (int i = 0; i < Ports; i++) begin
       head_time[i] = at_most(head[i].timestamp);
       bound[i] = head_valid[i] ? head_time[i] : horizon[i];
+      if (ahead != '0 && !ahead[i] && (looked_at[i] || !head_valid[i])) bound[i] = '1;
     end
     visit_time  = at_most(visit.time_);
     visit_bound = '1;
-    if (!visit_valid) visit_bound = visit_horizon;
+    if (!visit_valid) visit_bound = ahead != '0 ? '1 : visit_horizon;
     else if (is_visit) visit_bound = visit_time;
+  end
+
+  always_ff @(posedge clk) begin
+    for (int i = 0; i < Ports; i++) begin
+      looked_at[i] <= head_valid[i] && !head_ready[i];
+      ahead[i] <= head_valid[i] && !head_ready[i] && head_time[i] > latest[i];
+    end
+    if (rst) begin
+      looked_at <= '0;
+      ahead <= '0;
+    end
   end
 
   // At most one goes.
@@ -127,7 +149,7 @@ module weir_merge
   always_comb begin
     visit_go = visit_valid;
     for (int i = 0; i < Ports; i++) begin
-      go[i] = head_valid[i] && head_time[i] < visit_bound;
+      go[i] = head_valid[i] && (ahead == '0 || ahead[i]) && head_time[i] < visit_bound;
       for (int j = 0; j < Ports; j++) begin
         if (j < i && head_time[i] >= bound[j]) go[i] = 1'b0;
         if (j > i && head_time[i] > bound[j]) go[i] = 1'b0;

@@ -212,6 +212,9 @@ async def requests(dut):
     await host.write("clock.set_ns", 1_000_000_000)
     dut.clock_set_busy.value = 1
     await host.write("clock.set_ns", 5)
+    await host.write("clock.step_ns", 6)
+    await host.write("clock.slew_ns", 7)
+    await ClockCycles(dut.clk, 10)
     dut.clock_set_busy.value = 0
     for ns in (999_999_000, 999_999_001, -999_999_000, -999_999_001, -1):
         await host.write("clock.step_ns", ns)
@@ -225,7 +228,7 @@ async def requests(dut):
         "clock_step_valid": [999_999_000, -999_999_000 & (1 << 31) - 1, (1 << 31) - 1],
         "clock_slew_valid": [0xFFFFFFF9],
     }
-    assert await host.read("clock.status", "refused") == 4
+    assert await host.read("clock.status", "refused") == 6
 
 
 @cocotb.test()

@@ -331,3 +331,41 @@ async def user_frames_do_not_notice(dut):
     await card.flush()
     kinds = [r["kind"] for r in card.records()[before:]]
     assert Kind.OPEN in kinds and int(dut.measured.value) == 3
+
+
+@cocotb.test()
+@cocotb.parametrize(busy=[(0,), (0, 1)], back=[5_000, 500_000, 3600 * SECOND])
+async def a_clock_that_goes_back_loses_no_frame(dut, busy, back):
+    """Words wait for the other port's horizon when the clock goes back; all of them, and all later ones, are told."""
+    card = Card(dut)
+    await card.start()
+    connection_ = [packet for packet in connection() if packet[0] in busy]
+    count = 0
+
+    async def send(frames_):
+        nonlocal count
+        for _ in range(frames_):
+            for port, frame in connection_[: len(busy) + 1]:
+                card.receive(port, frame)
+                count += 1
+            await card.run(15)
+
+    await send(12)
+    if back < SECOND:
+        dut.clock_step_valid.value, dut.clock_step_ns.value = 1, -back
+        await card.run(1)
+        dut.clock_step_valid.value = 0
+    else:
+        dut.clock_set_seconds.value, dut.clock_set_valid.value = START - back // SECOND, 1
+        await card.run(1)
+        dut.clock_set_valid.value = 0
+    # More than what waits before the merge has room for.
+    await send(700)
+    await card.run(3000)
+    await card.flush()
+    assert dut.dropped.value == 0
+    packets = [r for r in card.records() if r["kind"] == Kind.PACKET]
+    assert len(packets) == count
+    times = [r["time"] for r in packets]
+    # The engine's time stands until the clock is there again.
+    assert times == sorted(times) and times[-1] < START * SECOND + 10**6

@@ -49,6 +49,7 @@ class Measure:
             getattr(dut, pin).value = 0
         dut.shed_enable.value = dut.table_flip.value = 0
         dut.s_horizon.value, dut.s_visit_horizon.value = 0, 0
+        dut.s_latest.value = (1 << 64 * PORTS) - 1
         dut.seed.value = stream.seeded().getrandbits(399)
         dut.epoch.value, dut.record_lane.value, dut.vlan_in_key.value = EPOCH, LANE, self.vlan_in_key
         dut.timeouts.value = pack("timeouts_t", TIMEOUTS)

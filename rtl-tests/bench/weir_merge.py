@@ -112,6 +112,7 @@ async def run(dut, ports, visits, end=(), gaps=0.0, stall=None):
         dut.s_visit_kind.value, dut.s_visit_index.value, dut.s_visit_time.value = items[at]
 
     dut.m_ready.value = 0
+    dut.s_latest.value = (1 << 64 * PORTS) - 1
     dut.s_meta_valid.value = 0
     dut.s_visit_valid.value = 0
     feeds = [Feed(None, None, times, show_port(port), gap, random) for port, times in enumerate(ports)]
@@ -216,6 +217,7 @@ async def nothing_overtakes_what_may_still_come(dut):
     await stream.start(dut)
     dut.m_ready.value = 1
     dut.s_meta.value = sum(pack("meta_t", {"timestamp": START, "port": port}) << (META * port) for port in range(PORTS))
+    dut.s_latest.value = (1 << 64 * PORTS) - 1
     dut.s_visit_horizon.value = START
     dut.s_visit_valid.value = 0
     dut.s_meta_valid.value = (1 << PORTS) - 2
@@ -296,3 +298,85 @@ async def a_word_is_not_clamped_by_the_reset_before(dut):
     await run(dut, [[START + SECOND]] + [[]] * (PORTS - 1), [])
     await stream.start(dut)
     await run(dut, [[START]] + [[]] * (PORTS - 1), [])
+
+
+@cocotb.test()
+# Within the horizon, beyond it, beyond a scan period.
+@cocotb.parametrize(busy=[1, PORTS], back=[30, 500, 3000, 500_000, 3600 * SECOND])
+async def nothing_waits_for_a_clock_that_went_back(dut, busy, back):
+    """As on a card: stamps of a clock, words some time later, horizons behind it; the clock goes back half way."""
+    await stream.start(dut)
+    random = stream.seeded()
+    most, clocks, step_ns = 2048, 6000, 3
+    tai, stepped = START, clocks // 2
+    under_way, queues = [[] for _ in range(PORTS)], [[] for _ in range(PORTS)]
+    horizons, sent, got = [0] * PORTS, [], []
+    dut.m_ready.value, dut.s_visit_valid.value, dut.s_meta_valid.value = 1, 0, 0
+    offered = [False] * PORTS
+    now = 0
+    for clock in range(clocks + 2000):
+        await RisingEdge(dut.clk)
+        if dut.m_valid.value:
+            word = unpack("word_t", int(dut.m_word.value))
+            if word["kind"] == PACKET:
+                own, arrived, before = sent[word["meta"]["number"]]
+                assert clock - arrived < most // step_ns + 100, "held up"
+                assert bool(word["clamped"]) == (own < now)
+                now = max(now, own)
+                assert word["meta"]["timestamp"] == now
+                got.append((not before, own, word["meta"]["port"], word["meta"]["number"]))
+        tai += step_ns - (back if clock == stepped else 0)
+        ready = int(dut.s_meta_ready.value)
+        valid = all_metas = all_horizons = 0
+        for port in range(PORTS):
+            if offered[port] and ready >> port & 1:
+                queues[port].pop(0)
+            if clock < clocks and port < busy and random.random() < 0.1:
+                under_way[port].append((clock + random.randrange(20, 400), len(sent)))
+                sent.append([tai, None, clock < stepped])
+            while under_way[port] and under_way[port][0][0] <= clock:
+                queues[port].append(under_way[port].pop(0)[1])
+                sent[queues[port][-1]][1] = clock
+            if not queues[port]:
+                horizons[port] = tai - most
+            offered[port] = bool(queues[port])
+            if queues[port]:
+                number = queues[port][0]
+                meta = pack("meta_t", {"timestamp": sent[number][0], "number": number, "port": port})
+                valid, all_metas = valid | 1 << port, all_metas | meta << META * port
+            all_horizons |= horizons[port] << 64 * port
+        dut.s_meta.value, dut.s_meta_valid.value, dut.s_horizon.value = all_metas, valid, all_horizons
+        dut.s_latest.value = sum(tai << 64 * port for port in range(PORTS))
+        dut.s_visit_horizon.value = tai
+    assert len(got) == len(sent) > 100 * busy
+    for port in range(PORTS):
+        numbers = [number for _, _, which, number in got if which == port]
+        assert numbers == sorted(numbers)
+
+
+@cocotb.test()
+async def what_waited_when_the_clock_went_back_goes_in_order(dut):
+    await stream.start(dut)
+    dut.m_ready.value = 1
+    times = [START + 10, START + 5] + [0] * (PORTS - 2)
+    dut.s_meta.value = sum(pack("meta_t", {"timestamp": times[p], "port": p}) << (META * p) for p in range(PORTS))
+    dut.s_meta_valid.value = 3
+    dut.s_latest.value = (1 << 64 * PORTS) - 1
+    dut.s_horizon.value = 0
+    dut.s_visit_valid.value, dut.s_visit_horizon.value = 0, 0
+    await RisingEdge(dut.clk)
+    dut.s_meta_valid.value = 0
+    for _ in range(2 * DRAIN + 100):
+        await RisingEdge(dut.clk)
+        assert not dut.m_valid.value, "a visit, or a word of another port, could still come"
+    dut.s_latest.value = 0
+    dut.s_visit_kind.value, dut.s_visit_index.value, dut.s_visit_time.value = VISIT, 3, START + 7
+    dut.s_visit_valid.value = 1
+    got = []
+    for _ in range(2 * DRAIN + 200):
+        await RisingEdge(dut.clk)
+        dut.s_visit_valid.value = 0
+        if dut.m_valid.value:
+            word = unpack("word_t", int(dut.m_word.value))
+            got.append((word["kind"], word["meta"]["timestamp"], bool(word["clamped"])))
+    assert got == [(PACKET, START + 5, False), (VISIT, START + 7, False), (PACKET, START + 10, False)]

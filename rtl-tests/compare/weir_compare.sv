@@ -111,6 +111,8 @@ module weir_compare
       .s_tlast,
       .s_tuser(user),
       .s_horizon,
+      // Files order their own times.
+      .s_latest('1),
       .s_visit_kind(word_kind_e'(s_visit_kind)),
       .s_visit_index,
       .s_visit_time,

@@ -180,7 +180,7 @@ impl Opcode {
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// The message was damaged; nothing was done. Opcode and sequence are as they arrived.
+    /// The message was damaged; nothing was done. Opcode (less UNSOLICITED, which no reply has) and sequence are as they arrived.
     BadCrc = 1,
     /// Another protocol version, or another ABI.
     BadVersion = 2,
@@ -390,7 +390,7 @@ pub enum FaultCode {
     TaskOverrun = 0xA,
     /// The clock went to HOLDOVER: periods that it was LOCKED before, rate that it goes on with, signed, as the register has it.
     ReferenceLost = 0xB,
-    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32.
+    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32. Back by a second or more while RUNNING ends measuring; STOP, and START with another epoch, go on.
     TimeStep = 0xC,
     /// Words of the mailbox were lost: count, 0.
     MailboxOverflow = 0xD,

@@ -134,9 +134,10 @@ pub mod clock {
     /// set_busy or if not below 10^9. (rw; ns; after power-on 0x0)
     pub const SET_NS: Register = Register(0x020c);
     /// Writing it adds so much to the time at once, signed, at most 999,999,000 either way; ignored and counted beyond
-    /// that. (rw; ns; after power-on 0x0)
+    /// that, or while set_busy. (rw; ns; after power-on 0x0)
     pub const STEP_NS: Register = Register(0x0210);
-    /// Writing it adds so much to the time, signed, at 500 ppm; further ones add up. (rw; ns; after power-on 0x0)
+    /// Writing it adds so much to the time, signed, at 500 ppm; further ones add up. Ignored and counted while set_busy.
+    /// (rw; ns; after power-on 0x0)
     pub const SLEW_NS: Register = Register(0x0214);
     /// What is under way. (r)
     pub const STATUS: Register = Register(0x0218);
@@ -144,7 +145,7 @@ pub mod clock {
     pub const STATUS_SET_BUSY: Field = Field::new(0, 1);
     /// Some of the slew is left. (r; bit 1)
     pub const STATUS_SLEW_BUSY: Field = Field::new(1, 1);
-    /// Sets and steps ignored; wraps. (r; bits 31..16)
+    /// Sets, steps and slews ignored; wraps. (r; bits 31..16)
     pub const STATUS_REFUSED: Field = Field::new(16, 16);
     /// Edges of the pulse per second. Read it before and after the capture: the same number, the same edge. (r)
     pub const PPS_COUNT: Register = Register(0x021c);
@@ -279,7 +280,8 @@ pub mod digest {
     pub const TRIGGER_PACKETS: Register = Register(0x0504);
     /// How long after the event, bits 31..0. (rw; ns; after power-on 0x0)
     pub const TRIGGER_NS_LOW: Register = Register(0x0508);
-    /// Bits 46..32 of the same. (rw; ns; after power-on 0x0)
+    /// Bits 46..32 of the same. The event's age is looked at modulo 2^48 ns: after 78 hours what is left of the packets is
+    /// wanted again. (rw; ns; after power-on 0x0)
     pub const TRIGGER_NS_HIGH: Register = Register(0x050c);
     /// Packets wanted. (r; packets)
     pub const WANTED: Register = Register(0x0510);

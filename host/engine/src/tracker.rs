@@ -27,7 +27,7 @@ use crate::flow::{Flow, NO_VISIT, PlainKey, State, StoredKey, TIME_LIMIT, V4_PRE
 use crate::meta::{Class, Key, Meta};
 use crate::servers::Servers;
 use crate::table::Table;
-use crate::visits::{Calendar, REST_NS, visit_at, visit_time};
+use crate::visits::{Calendar, has_rested, visit_at, visit_time};
 
 use flows::Flows;
 use interval::{end_interval, interval_end, take_interval};
@@ -404,7 +404,7 @@ impl Engine {
         for s in 0..2 {
             let (sender, receiver) = pair(&mut flow.sides, s);
             if !sender.is(side::IDLE) && sender.block_last.age(time) >= BLOCK_IDLE {
-                end_block(sender, receiver, s, BlockEnd::Idle, 0, &mut out);
+                end_block(sender, receiver, s, BlockEnd::Idle, (0, false), &mut out);
                 sender.set(side::IDLE, true);
             }
             if sender.is(side::SLOT) && sender.slot_time.age(time) >= TIME_LIMIT {
@@ -640,7 +640,7 @@ impl Engine {
     /// Section 2: the free index that a new flow gets.
     fn take_index(&mut self, time: u64) -> Option<u32> {
         match self.released.front() {
-            Some(&(index, at)) if time - at >= REST_NS => {
+            Some(&(index, at)) if has_rested(at, time) => {
                 self.released.pop_front();
                 Some(index)
             }

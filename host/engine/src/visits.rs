@@ -16,7 +16,12 @@ const BUCKET: u64 = 1 << BUCKET_SHIFT;
 const BUCKETS: u64 = 1 << 14;
 
 /// ns of two scan periods: how long a released index rests.
-pub(crate) const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;
+const REST_NS: u64 = (2 * SCAN) << VISIT_SHIFT;
+
+/// Whether an index that was released at `then` has rested: the list of free indices keeps 54 bits of time.
+pub(crate) fn has_rested(then: u64, now: u64) -> bool {
+    now.wrapping_sub(then) & ((1 << 54) - 1) >= REST_NS
+}
 
 /// First visit to `index` at or after `time`.
 #[inline]
@@ -189,5 +194,16 @@ mod tests {
             );
         }
         assert!(seen > 1000, "{seen}");
+    }
+
+    #[test]
+    fn an_index_rests_for_two_periods_as_54_bits_tell() {
+        let released = 1_700_000_000_000_000_000;
+        assert!(!has_rested(released, released + REST_NS - 1));
+        assert!(has_rested(released, released + REST_NS));
+        assert!(has_rested(released, released + (1 << 54) - 1));
+        assert!(!has_rested(released, released + (1 << 54)));
+        assert!(!has_rested(released, released + (1 << 54) + REST_NS - 1));
+        assert!(has_rested(released, released + (1 << 54) + REST_NS));
     }
 }

@@ -1084,7 +1084,7 @@ impl Setup {
 /// SETUP continuation: Options of the first SYN and the first SYN-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetupMore {
-    /// Initial sequence number of the client, or 0.
+    /// Initial sequence number of the client; without a SYN the SYN-ACK's ack less 1, where that was the first of the client's numbers seen; else 0.
     pub client_isn: u32,
     /// Initial sequence number of the server, or 0.
     pub server_isn: u32,
@@ -1160,7 +1160,7 @@ pub struct Block {
     pub max_segment: u16,
     /// Last window the receiver advertised, raw.
     pub window: u16,
-    /// TTL of the packet that ended it when that is of this direction, else 0.
+    /// TTL of the packet that ended it when that is of this direction and no RST, else 0.
     pub ttl: u8,
     /// Bit 0: ack is known, bit 1: window is known.
     pub known: u8,
