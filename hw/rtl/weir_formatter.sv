@@ -104,9 +104,9 @@ module weir_formatter
     return h;
   endfunction
 
-  // BLOCK of `side` as the context stands; `fin`: its last packet has a FIN that `next` counts.
+  // BLOCK of `side` as the context stands.
   function automatic record_block_t block(context_t c, logic side, logic [31:0] flight, block_end_e cause,
-                                          logic [7:0] ttl, logic fin);
+                                          logic [7:0] ttl);
     record_block_t r;
     order_side_t sender, receiver;
     sender = side_of(c.order, side);
@@ -117,7 +117,7 @@ module weir_formatter
     r.first = time40(now, c.block[side].first);
     r.last = time32(now, c.block[side].last);
     r.seq = c.block[side].seq;
-    r.bytes = sender.next - c.block[side].seq - 32'(fin);
+    r.bytes = sender.next - c.block[side].seq - 32'(sender.fin);
     r.ack = sender.ack;
     r.flight = flight;
     r.packets = c.block[side].packets;
@@ -351,19 +351,12 @@ module weir_formatter
   // A block that is one packet: payload of a SYN, or of a client before the handshake is done.
   function automatic record_block_t own_block();
     record_block_t r;
-    r = block(
-        job.updated,
-        s,
-        o.flight_after[s],
-        job.facts.fin && !o.syn_block ? BLOCK_END_FIN : BLOCK_END_PUSH,
-        meta.ttl,
-        1'b0
-    );
+    r = block(job.updated, s, o.flight_after[s], BLOCK_END_PUSH, meta.ttl);
     r.header.flags[FlagMergedBit] = 1'b0;
     r.first = now;
     r.last = now;
     r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;
-    r.bytes = o.syn_block ? 32'(meta.payload) : updated_side[s].next - o.new_start - 32'(o.fin_counted);
+    r.bytes = o.syn_block ? 32'(meta.payload) : updated_side[s].next - o.new_start;
     r.packets = 16'd1;
     r.max_segment = 16'(job.facts.block_length);
     return r;
@@ -443,8 +436,7 @@ module weir_formatter
       JobSetupClosed: record = setup(o.close_setup, '0, '0);
       JobSetupClosed + 1: record = setup_more(o.close_setup);
       JobBlockClient, JobBlockServer:
-      record =
-          block(job.old, number[0], o.flight_before[number[0]], visited ? BLOCK_END_IDLE : BLOCK_END_CLOSE, '0, 1'b0);
+      record = block(job.old, number[0], o.flight_before[number[0]], visited ? BLOCK_END_IDLE : BLOCK_END_CLOSE, '0);
       JobSetupVisit: record = setup(SETUP_END_TIMEOUT, '0, '0);
       JobSetupVisit + 1: record = setup_more(SETUP_END_TIMEOUT);
       JobIntervalClosedClient, JobIntervalClosedServer: record = interval(number[0], 8'd3);
@@ -463,13 +455,12 @@ module weir_formatter
         job.block.reset ? 1'b0 : !s,
         o.flight_after[job.block.reset?1'b0 : !s],
         job.block.reset ? BLOCK_END_CLOSE : BLOCK_END_TURN,
-        '0,
-        1'b0
+        '0
       );
       JobOwn: begin
-        if (job.block.reset) record = block(job.updated, 1'b1, o.flight_after[1], BLOCK_END_CLOSE, '0, 1'b0);
+        if (job.block.reset) record = block(job.updated, 1'b1, o.flight_after[1], BLOCK_END_CLOSE, '0);
         else if (o.syn_block || o.own_block) record = own_block();
-        else record = block(job.updated, s, o.flight_after[s], job.block.own_cause, meta.ttl, o.fin_counted);
+        else record = block(job.updated, s, o.flight_after[s], job.block.own_cause, meta.ttl);
       end
       JobIntervalClient: record = interval(1'b0, interval_how);
       JobIntervalServer: record = interval(1'b1, interval_how);

@@ -96,8 +96,7 @@ module weir_order_out
     out.new_start = (decision.partial || (ahead && distance != 0)) ? snd.next : word.meta.seq;
     out.own_block = pending && !leaves && !s && new_bytes;
     out.syn_block = facts.has_payload && (decision.first_syn || decision.first_syn_ack);
-    out.fin_counted = facts.fin && (decision.resync || ahead || decision.partial);
-    out.closes = new_bytes || (decision.data && facts.fin && !snd.fin) || out.fin_counted ||
+    out.closes = new_bytes || (decision.data && facts.fin && !snd.fin) ||
         ((decision.below || keep_alive) && !decision.partial && facts.segment_end == after_word[s].next);
     out.copy_if_sack = facts.tcp && facts.has_id && !facts.occupies && snd.ip_id == word.meta.ip_id && snd.has_ack &&
         word.meta.ack == snd.ack;

@@ -75,7 +75,7 @@ class Model:
         if i == OWN and (order["syn_block"] or order["own_block"]):
             return self.own_block()
         if i == OWN:
-            return self.block(updated, s, after[s], job["block"]["own_cause"], self.meta["ttl"], order["fin_counted"])
+            return self.block(updated, s, after[s], job["block"]["own_cause"], self.meta["ttl"])
         simple = {
             CLOSE: self.close,
             CLOSE + 1: self.close_more,
@@ -94,7 +94,7 @@ class Model:
     def direction(self, side, flags=0):
         return flags | (Flag.SERVER_TO_CLIENT if side else 0)
 
-    def block(self, context, side, flight, cause, ttl, fin=0):
+    def block(self, context, side, flight, cause, ttl):
         block, sides = context["block"][side], self.sides(context)
         was = self.old["block"][side]
         return self.record(
@@ -105,7 +105,7 @@ class Model:
             first=self.back(block["first"], 40),
             last=self.back(block["last"], 32),
             seq=block["seq"],
-            bytes=(sides[side]["next"] - block["seq"] - fin) & M32,
+            bytes=(sides[side]["next"] - block["seq"] - sides[side]["fin"]) & M32,
             ack=sides[side]["ack"],
             flight=flight,
             packets=block["packets"],
@@ -117,16 +117,16 @@ class Model:
 
     def own_block(self):
         s, order = self.s, self.order
+        kind, continuation, fields = self.block(
+            self.updated, s, order["flight_after"][s], BlockEnd.PUSH, self.meta["ttl"]
+        )
         syn = order["syn_block"]
-        cause = BlockEnd.FIN if self.job["facts"]["fin"] and not syn else BlockEnd.PUSH
-        kind, continuation, fields = self.block(self.updated, s, order["flight_after"][s], cause, self.meta["ttl"])
-        own_bytes = (self.sides(self.updated)[s]["next"] - order["new_start"] - order["fin_counted"]) & M32
         fields |= {
             "flags": int(self.direction(s)),
             "first": self.now,
             "last": self.now,
             "seq": self.job["facts"]["seq_1"] if syn else order["new_start"],
-            "bytes": self.meta["payload"] if syn else own_bytes,
+            "bytes": self.meta["payload"] if syn else (self.sides(self.updated)[s]["next"] - order["new_start"]) & M32,
             "packets": 1,
             "max_segment": self.job["facts"]["block_length"],
         }
