@@ -507,6 +507,8 @@ test("of one direction nothing tells whose time it was, and no handshake is all 
     await other.show("view=delays");
     expect(await other.page.locator(".note").first().innerText()).toContain("is not known, which is most of them");
     expect(await other.page.locator('[data-chart="pies"]').count()).toBe(0);
+    await other.show("view=diagnosis");
+    expect(await other.page.getByLabel("What cost time").innerText()).toContain("Not known");
     expectNoErrors(other);
     await other.page.close();
 });

@@ -29,6 +29,7 @@ interface Summary {
     connections?: string;
     diagnosis?: Category[];
     bottlenecks?: { name: string; seconds?: number; share?: number; remedy?: string }[];
+    untimedTransactions?: string;
     statistics?: { name: string; unit?: string; total?: number; client?: number; server?: number }[];
 }
 
@@ -58,7 +59,7 @@ export default function Diagnosis() {
             {(data) => (
                 <>
                     <Categories all={data.diagnosis ?? []} />
-                    <Bottlenecks all={data.bottlenecks ?? []} />
+                    <Bottlenecks all={data.bottlenecks ?? []} isUnknown={Number(data.untimedTransactions ?? 0) > 0} />
                     <Limits most={limitOf(data.bottlenecks ?? [])} />
                     {(data.statistics ?? []).length > 0 && <Statistics all={data.statistics ?? []} />}
                 </>
@@ -155,7 +156,7 @@ function Categories(props: { all: readonly Category[] }) {
     );
 }
 
-function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
+function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]>; isUnknown: boolean }) {
     return (
         <section class="panel scroll" tabIndex={0} aria-label="What cost time">
             <h2>What cost time</h2>
@@ -163,7 +164,11 @@ function Bottlenecks(props: { all: NonNullable<Summary["bottlenecks"]> }) {
                 Most first. The seconds are the most that can be saved: when one limit goes, the next one holds.
             </p>
             {props.all.length === 0 ? (
-                <p>Nothing stands out.</p>
+                <p>
+                    {props.isUnknown
+                        ? "Not known: of most transactions one direction is not in the capture."
+                        : "Nothing stands out."}
+                </p>
             ) : (
                 <table class="sums">
                     <thead>
