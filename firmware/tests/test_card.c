@@ -585,6 +585,19 @@ static void the_clock_is_reported(void **state)
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
 }
 
+// What the host does after measuring has ended by itself.
+static void goes_on_with_another_epoch(void)
+{
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    set(WEIR_KEY_EPOCH, 7);
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) = 0;
+    *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) = 0;
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(20000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+}
+
 static void measuring_ends_when_the_clock_goes_back_by_a_second(void **state)
 {
     (void)state;
@@ -613,13 +626,7 @@ static void measuring_ends_when_the_clock_goes_back_by_a_second(void **state)
         reason = reply.payload[2];
     }
     assert_int_equal(reason, WEIR_FAULT_CODE_TIME_STEP);
-    // The host goes on with another epoch.
-    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
-    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
-    set(WEIR_KEY_EPOCH, 7);
-    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
-    run_us_with_host(20000);
-    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    goes_on_with_another_epoch();
     // What is set while nothing is measured ends nothing later.
     assert_int_equal(card.timekeeper.went_back, false);
 }
@@ -811,16 +818,8 @@ static void measuring_ends_when_records_are_held_up_too_long(void **state)
         reason_told |= reply.payload[2] == (uint32_t)WEIR_FAULT_CODE_RECORDS_HELD;
     }
     assert_true(reason_told);
-    // The host goes on with another epoch.
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
-    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
-    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
-    set(WEIR_KEY_EPOCH, 7);
-    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) = 0;
-    *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) = 0;
-    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
-    run_us_with_host(20000);
-    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    goes_on_with_another_epoch();
     assert_int_equal(card.guard.unhealthy, 0);
 }
 

@@ -94,8 +94,12 @@ impl Edges {
 
     /// When the sender has heard of what passed the tap at `time`, however late.
     pub fn heard_by(&self, time: u64, path: &Path) -> u64 {
-        time.saturating_add(path.other)
-            .saturating_add(self.late.most(path.round_trip()))
+        time.saturating_add(self.delay(path))
+    }
+
+    /// How long it takes until its sender has heard of what passed the tap, however late, ns.
+    fn delay(&self, path: &Path) -> u64 {
+        path.other.saturating_add(self.late.most(path.round_trip()))
     }
 
     /// The sender, which had stood at the edge `end` since `since`, went on at `next`, as far as an ACK can be late.
@@ -120,7 +124,8 @@ impl Edges {
 
     /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
     pub fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
-        let heard = |edge: &Edge| self.heard_by(edge.from, path);
+        let delay = self.delay(path);
+        let heard = |edge: &Edge| edge.from.saturating_add(delay);
         let opens = |edge: &&Edge| heard(edge) > since && !edge.is_reached(end, path);
         self.seen.iter().find(opens).map(heard)
     }

@@ -4,9 +4,10 @@ use super::fields::{Field, Kind};
 
 /// Names shown.
 const SHOWN: usize = 3;
-/// Likeness (Jaro and Winkler, 0 to 1) from which on one is, and by how much less than the likest.
+/// Likeness (Jaro and Winkler, 0 to 1) from which on one is, and the most of one whose last part alone is compared: what fits from end to
+/// end is the likelier.
 const ALIKE: f64 = 0.86;
-const LESS: f64 = 0.06;
+const OF_LAST: f64 = 0.94;
 
 /// The dotted names that are like `dotted`, as a whole or from the right ("tcp.port"), the likest first. Empty: none is.
 pub(super) fn near(schema: &'static [Field], dotted: &str) -> String {
@@ -37,17 +38,14 @@ fn collect(schema: &'static [Field], before: &str, wanted: &str, found: &mut Vec
     }
 }
 
-/// Of the parts of two dotted names that are as many the least; else, or if that is more, of the last ones.
+/// Of the last parts of two dotted names; or, if they have as many and that is more, the least of all parts.
 fn likeness(wanted: &str, name: &str) -> f64 {
-    let pairs = || wanted.rsplit('.').zip(name.rsplit('.'));
+    let parts = || wanted.rsplit('.').zip(name.rsplit('.'));
     let alike = |(a, b): (&str, &str)| strsim::jaro_winkler(a, b);
-    let last = pairs().next().map_or(0.0, alike);
-    let as_many = wanted.split('.').count() == name.split('.').count();
-    let least = pairs().map(alike).fold(1.0, f64::min);
-    // What fits from end to end is the likelier.
-    if as_many {
-        last.min(1.0 - LESS).max(least)
+    let of_last = parts().next().map_or(0.0, alike).min(OF_LAST);
+    if wanted.split('.').count() == name.split('.').count() {
+        of_last.max(parts().map(alike).fold(1.0, f64::min))
     } else {
-        last.min(1.0 - LESS)
+        of_last
     }
 }

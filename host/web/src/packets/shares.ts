@@ -16,6 +16,17 @@ export interface TimeShares {
     readonly totalSeconds?: number;
 }
 
+/** What of the message Summary tells how far the time of transactions is known. */
+export interface Known {
+    readonly untimedTransactions?: string;
+    readonly bottlenecks?: readonly unknown[];
+}
+
+/** How many transactions there are of which nothing tells whose time they were, if they are most; else 0. */
+export function untimed({ untimedTransactions = "0", bottlenecks = [] }: Known): number {
+    return bottlenecks.length === 0 ? Number(untimedTransactions) : 0;
+}
+
 /** A part of the time. */
 export interface Share {
     readonly label: string;

@@ -8,7 +8,7 @@ import { Select } from "../components/Select";
 import { count, duration, percent, toldApart } from "../format";
 import { drawPies, leastRoom, piesHeight, SLICES, words, type Pie } from "../packets/pies";
 import { Picture } from "../packets/Picture";
-import { pie as slices, seconds, SHARES, sum, type TimeShares } from "../packets/shares";
+import { pie as slices, seconds, SHARES, sum, untimed, type Known, type TimeShares } from "../packets/shares";
 import { asked, capture, go, param, setParam, type Change } from "../state/store";
 import { colors } from "../theme";
 import { quoted } from "./open";
@@ -44,10 +44,8 @@ interface Measured {
     uncertaintySeconds?: number;
 }
 
-interface Summary {
+interface Summary extends Known {
     delaysUncertainSeconds?: number;
-    untimedTransactions?: string;
-    bottlenecks?: readonly unknown[];
 }
 
 const METHODS: Readonly<Record<string, string>> = {
@@ -73,11 +71,9 @@ export default function DelaysView() {
         ]);
         // Of a part of the capture it is not known.
         const isAll = query.filter === "" && from === null && to === null;
-        const untimed = Number(summary.untimedTransactions ?? 0);
-        const isUnknown = untimed > 0 && (summary.bottlenecks ?? []).length === 0;
         return {
-            all: isUnknown ? null : (all.groups[0]?.shares ?? null),
-            untimed: isUnknown ? untimed : 0,
+            all: untimed(summary) > 0 ? null : (all.groups[0]?.shares ?? null),
+            untimed: untimed(summary),
             uncertain: (isAll && summary.delaysUncertainSeconds) || null,
             measured: taps.pie,
         };

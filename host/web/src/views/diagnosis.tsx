@@ -7,7 +7,7 @@ import { Loading, useLoad } from "../components/load";
 import { Select } from "../components/Select";
 import { bits, bytes, count, duration, figure, percent, several, UNKNOWN } from "../format";
 import { NAME_COLUMNS, namesOf } from "../packets/connection";
-import { LIMITS } from "../packets/shares";
+import { LIMITS, untimed } from "../packets/shares";
 import { asked, capture, go, param } from "../state/store";
 import { colors } from "../theme";
 
@@ -59,7 +59,7 @@ export default function Diagnosis() {
             {(data) => (
                 <>
                     <Categories all={data.diagnosis ?? []} />
-                    <Bottlenecks all={data.bottlenecks ?? []} isUnknown={Number(data.untimedTransactions ?? 0) > 0} />
+                    <Bottlenecks all={data.bottlenecks ?? []} isUnknown={untimed(data) > 0} />
                     <Limits most={limitOf(data.bottlenecks ?? [])} />
                     {(data.statistics ?? []).length > 0 && <Statistics all={data.statistics ?? []} />}
                 </>
