@@ -61,7 +61,7 @@ pub(crate) fn closing(flow: &Flow, cause: Option<CloseCause>) -> (Kind, Option<u
         FirstEnd::Fin(_) => (Kind::ServerFin, end),
         FirstEnd::Rst(0) => (Kind::ClientRst, end),
         FirstEnd::Rst(_) => (Kind::ServerRst, end),
-        FirstEnd::None if setup.done && setup.outcome == Outcome::Ignored && !setup.is_pending() => {
+        FirstEnd::None if setup.is_done() && setup.outcome == Outcome::Ignored && !setup.is_pending() => {
             (Kind::Ignored, cause.map(|_| flow.last))
         }
         FirstEnd::None => match cause {

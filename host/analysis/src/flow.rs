@@ -570,7 +570,7 @@ impl Flow {
         let s = side & 1;
         let (path, other_path) = (self.path(s), self.path(1 - s));
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
-        let (opened, pending) = (self.first, !self.setup.done);
+        let (opened, pending) = (self.first, !self.setup.is_done());
         let ids = self.newest_ids();
         let trouble = self.extras.make_trouble(ids, pool);
         let mut lost = false;
@@ -632,6 +632,9 @@ impl Flow {
         let turn = self.turn.get_or_insert_with(|| pool.turn());
         if lost {
             turn.loss(time);
+        }
+        if segment == Some(Segment::Refused) {
+            turn.asked_anew(time);
         }
         if segment == Some(Segment::Fill) && e.what & what::PUSH != 0 {
             turn.push_at(s, e.seq.wrapping_add(e.length));
@@ -851,7 +854,7 @@ impl Flow {
         let window = what::ZERO_WINDOW | what::SMALL_WINDOW | what::WINDOW_OPEN;
         let heard = what::DUP_ACK | what::SACK;
         let of_interest = window | heard | what::WINDOW_FULL | what::GAP;
-        if self.setup.done && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
+        if self.setup.is_done() && (lost || e.what & of_interest != 0) && e.what & what::WILD == 0 {
             let (own, other) = (self.limit_path(s, given), self.limit_path(1 - s, given));
             let limits = self.extras.make_limits(pool);
             let [first, second] = &mut limits.sides;
@@ -1198,6 +1201,10 @@ impl Flow {
     /// Whose time the handshake took.
     pub fn setup_time(&self) -> TimeShares {
         let setup = &self.setup;
+        if setup.took_data() {
+            // Beside it the server answered what came on the SYN: the time is that transaction's.
+            return TimeShares::setup(0, Some(0), false);
+        }
         let repeated = setup.syn_count > 1 || setup.syn_ack_count > 1;
         let waited = setup
             .response_ns()

@@ -363,7 +363,7 @@ impl State {
             self.health.homeless += 1;
             return;
         };
-        if flow.setup.done {
+        if flow.setup.is_done() {
             return;
         }
         let seen = Setup::decode(r);
@@ -546,6 +546,10 @@ impl State {
                 // Of a SYN-ACK that was lost: no round trip (Karn, RFC 6298 3).
                 flow.setup.set_late_answer(true);
                 return;
+            }
+            let on_syn = flow.turn.as_ref().and_then(|turn| turn.request_end());
+            if on_syn.is_some_and(|end| !before(rtt.ack, end)) {
+                flow.setup.set_took_data();
             }
         }
         flow.confirm_answer(side, rtt.rtt);

@@ -120,7 +120,7 @@ pub(crate) fn copies(counts: &Counts, close: CloseCounts) -> u64 {
 
 /// A flow whose SETUP record was lost has no setup to tell of.
 pub(crate) const fn has_setup(flow: &Flow) -> bool {
-    flow.setup.done || flow.how > ClientHow::SynAck as u8
+    flow.setup.is_done() || flow.how > ClientHow::SynAck as u8
 }
 
 fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given: Given) -> v1::Direction {

@@ -63,21 +63,25 @@ pub(crate) struct SetupState {
     pub syn_count: u8,
     pub syn_ack_count: u8,
     pub outcome: Outcome,
-    /// The SETUP record has come.
-    pub done: bool,
+    /// What is known beside the bits of the record.
+    known: u8,
 }
 
 const UNKNOWN: u64 = u64::MAX;
-/// In `SetupState::bits`: what came again came after the end of a handshake without repeats. No bit of SETUP.
-const LATE_REPEAT: u16 = 1 << 15;
-/// The same: the input ended before an answer to the only SYN was late.
-const PENDING: u16 = 1 << 14;
-/// The same: both agree on a window scale, and the client's first ACK does not look scaled.
-const BARE_ACK: u16 = 1 << 13;
-/// The same: the server has answered the window scale of another SYN with one.
-const SERVER_SCALES: u16 = 1 << 12;
-/// The same: the server's timer sent the SYN-ACK, as the time tells that it took; one before it was lost.
-const LATE_ANSWER: u16 = 1 << 11;
+/// In `SetupState::known`: the SETUP record has come.
+const DONE: u8 = 1 << 0;
+/// What came again came after the end of a handshake without repeats.
+const LATE_REPEAT: u8 = 1 << 1;
+/// The input ended before an answer to the only SYN was late.
+const PENDING: u8 = 1 << 2;
+/// Both agree on a window scale, and the client's first ACK does not look scaled.
+const BARE_ACK: u8 = 1 << 3;
+/// The server has answered the window scale of another SYN with one.
+const SERVER_SCALES: u8 = 1 << 4;
+/// The server's timer sent the SYN-ACK, as the time tells that it took; one before it was lost.
+const LATE_ANSWER: u8 = 1 << 5;
+/// The SYN-ACK acknowledges the data of the SYN.
+const TOOK_DATA: u8 = 1 << 6;
 /// Scales from which on that shows: there are stacks that offer eight times as much in their first ACK as in their SYN.
 const PLAIN: u8 = 4;
 /// Windows of SYNs that are no full buffer tell nothing.
@@ -97,7 +101,7 @@ pub(crate) struct SetupTimes {
 impl SetupState {
     /// A SYN was repeated while the setup is pending.
     pub fn syn_repeat(&mut self, time: u64, flow_opened: u64) {
-        if !self.done {
+        if !self.is_done() {
             let previous = if self.response == 0 { flow_opened } else { self.response };
             self.end = time.saturating_sub(previous);
             self.response = time;
@@ -108,14 +112,14 @@ impl SetupState {
     /// say that the SYN was ignored.
     pub fn input_ended(&mut self, first_syn: u64, time: u64) {
         let alone = self.outcome == Outcome::Ignored && self.syn_count == 1 && self.syn_ack_count == 0;
-        if self.done && alone && time.saturating_sub(first_syn) < LONG_FIRST_TIMEOUT {
-            self.bits |= PENDING;
+        if self.is_done() && alone && time.saturating_sub(first_syn) < LONG_FIRST_TIMEOUT {
+            self.known |= PENDING;
         }
     }
 
     /// Whether the input ended before an answer was late.
     pub fn is_pending(&self) -> bool {
-        self.has(PENDING)
+        self.is(PENDING)
     }
 
     /// The SETUP record, with the SYNs and SYN-ACKs that were sent. Returns the times of the SETUP transaction when the SYN
@@ -170,7 +174,7 @@ impl SetupState {
         *self = Self {
             response: response.unwrap_or(UNKNOWN),
             end: total.unwrap_or(UNKNOWN),
-            bits: s.bits | self.bits & LATE_ANSWER | if is_bare { BARE_ACK } else { 0 },
+            bits: s.bits,
             client_mss: more.client_mss,
             server_mss: more.server_mss,
             client_window: more.client_window,
@@ -180,7 +184,7 @@ impl SetupState {
             syn_count: s.syn_count,
             syn_ack_count: s.syn_ack_count,
             outcome: self.outcome,
-            done: true,
+            known: DONE | self.known & (LATE_ANSWER | TOOK_DATA) | if is_bare { BARE_ACK } else { 0 },
         };
         syn.then(|| SetupTimes {
             first_syn: s.first_syn,
@@ -205,24 +209,34 @@ impl SetupState {
         *count = count.saturating_add(1);
         if self.outcome == Outcome::Ok {
             self.outcome = Outcome::Retransmitted;
-            self.bits |= LATE_REPEAT;
+            self.known |= LATE_REPEAT;
         }
     }
 
     /// Whether the server's timer sent the SYN-ACK: then the time that it took is no round trip.
     pub const fn set_late_answer(&mut self, is_late: bool) {
-        self.bits = self.bits & !LATE_ANSWER | if is_late { LATE_ANSWER } else { 0 };
+        self.known = self.known & !LATE_ANSWER | if is_late { LATE_ANSWER } else { 0 };
     }
 
     /// See [`Self::set_late_answer`].
     pub const fn has_late_answer(&self) -> bool {
-        self.has(LATE_ANSWER)
+        self.is(LATE_ANSWER)
+    }
+
+    /// The SYN-ACK acknowledges what came on the SYN (RFC 7413): the server had it then.
+    pub const fn set_took_data(&mut self) {
+        self.known |= TOOK_DATA;
+    }
+
+    /// See [`Self::set_took_data`].
+    pub const fn took_data(&self) -> bool {
+        self.is(TOOK_DATA)
     }
 
     /// The client's first ACK repeats the window of its SYN, which is never scaled, although both agree on a scale: it
     /// would have grown by 2^scale within a round trip.
     pub fn is_ack_bare(&self) -> bool {
-        self.has(BARE_ACK)
+        self.is(BARE_ACK)
     }
 
     /// SYN and SYN-ACK have a window scale.
@@ -232,16 +246,25 @@ impl SetupState {
 
     /// The server has answered the window scale of another SYN with one.
     pub const fn set_server_scales(&mut self) {
-        self.bits |= SERVER_SCALES;
+        self.known |= SERVER_SCALES;
     }
 
     /// See [`Self::set_server_scales`].
     pub const fn server_scales(&self) -> bool {
-        self.has(SERVER_SCALES)
+        self.is(SERVER_SCALES)
     }
 
     const fn has(&self, bit: u16) -> bool {
         self.bits & bit != 0
+    }
+
+    const fn is(&self, bit: u8) -> bool {
+        self.known & bit != 0
+    }
+
+    /// The SETUP record has come.
+    pub const fn is_done(&self) -> bool {
+        self.is(DONE)
     }
 
     /// SYN or SYN-ACK was seen.
@@ -290,7 +313,7 @@ impl SetupState {
 
     /// Last SYN before the answer to the answer, ns.
     pub fn response_ns(&self) -> Option<u64> {
-        (self.done && self.response != UNKNOWN).then_some(self.response)
+        (self.is_done() && self.response != UNKNOWN).then_some(self.response)
     }
 
     /// First SYN to the end, s.
@@ -300,14 +323,14 @@ impl SetupState {
 
     /// First SYN to the end, ns.
     pub fn end_ns(&self) -> Option<u64> {
-        (self.done && self.end != UNKNOWN).then_some(self.end)
+        (self.is_done() && self.end != UNKNOWN).then_some(self.end)
     }
 
     /// Round trip over the whole path in ns, when the handshake gave a clean one: first SYN to the
     /// client's ACK, each sent once until then.
     pub fn path_rtt(&self) -> Option<u64> {
-        let once = self.outcome == Outcome::Ok || self.has(LATE_REPEAT);
-        let clean = self.done && once && self.answered() && !self.has_late_answer() && self.end != UNKNOWN;
+        let once = self.outcome == Outcome::Ok || self.is(LATE_REPEAT);
+        let clean = self.is_done() && once && self.answered() && !self.has_late_answer() && self.end != UNKNOWN;
         clean.then_some(self.end).filter(|rtt| *rtt < LONGEST)
     }
 
@@ -319,7 +342,7 @@ impl SetupState {
     /// Whether the handshake timed the way from the tap to the receiver of a side's packets: a SYN or SYN-ACK that was sent
     /// once was answered.
     pub const fn has_timed(&self, side: usize) -> bool {
-        if !self.done || !self.answered() {
+        if !self.is_done() || !self.answered() {
             return false;
         }
         if side == 0 && self.has_late_answer() {
@@ -330,7 +353,7 @@ impl SetupState {
         } else {
             (self.syn_ack_count, self.end)
         };
-        answer != UNKNOWN && (sent <= 1 || self.has(LATE_REPEAT))
+        answer != UNKNOWN && (sent <= 1 || self.is(LATE_REPEAT))
     }
 
     /// Window of a side's SYN or SYN-ACK, which is never scaled, bytes; 0: not seen.
@@ -345,7 +368,7 @@ impl SetupState {
     /// Window scale in effect for the windows of a side (0 = client), when it is known: only if
     /// both SYNs carry it (RFC 7323 2.2); capped at 14 (2.3).
     pub fn scale(&self, side: usize) -> Option<u8> {
-        if !self.done || !self.seen() {
+        if !self.is_done() || !self.seen() {
             return None;
         }
         let (syn, syn_ack) = (self.has(setup_bit::SYN), self.answered());
@@ -398,7 +421,7 @@ impl SetupState {
 
     /// Appends the description.
     pub fn describe(&self, out: &mut String) {
-        if !self.done || !self.seen() {
+        if !self.is_done() || !self.seen() {
             out.push_str("Open Conn: not seen");
             return;
         }
@@ -456,7 +479,7 @@ impl SetupState {
     /// What the handshake lacks, in words (M1).
     pub fn missing(&self) -> Vec<String> {
         let mut out = Vec::new();
-        if !self.done || !self.seen() {
+        if !self.is_done() || !self.seen() {
             out.push("handshake not seen".to_owned());
             return out;
         }
@@ -513,7 +536,7 @@ impl SetupState {
         } else {
             (self.server_mss, self.server_scale, self.server_window)
         };
-        (self.done && self.has(seen)).then(|| Options {
+        (self.is_done() && self.has(seen)).then(|| Options {
             mss: (mss != 0).then_some(mss),
             scale: (scale != NO_SCALE).then_some(scale),
             sack: self.has(sack),
@@ -667,6 +690,7 @@ mod tests {
         );
         assert_eq!(s.description(), "Open Conn: Syn WScale: 8 SelAck MSS:1460--Reset");
         assert_eq!(s.outcome, Outcome::ResetLate);
+        assert!(!s.has_late_answer() && !s.took_data());
         assert_eq!(s.response_seconds(), Some(63.0));
         assert_eq!(s.end_seconds(), Some(72.0));
         let (s, _) = setup(SetupEnd::Reset, &[S], 0, S + 300_000, setup_bit::RST_BY_SERVER);

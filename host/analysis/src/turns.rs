@@ -611,6 +611,15 @@ impl Turn {
         is_asked && !self.is_missed()
     }
 
+    /// The server has the first request not from the SYN on which it came, but from a repeat at `time`.
+    pub fn asked_anew(&mut self, time: u64) {
+        let is_first = self.past.as_ref().is_none_or(|past| past.finished == 0);
+        if is_first && self.response.is_none() {
+            self.request.first = time;
+            self.request.last = self.request.last.max(time);
+        }
+    }
+
     /// A queue stood behind the tap when the response began.
     pub fn waited(&mut self, wait: Wait) {
         if let Some(response) = &mut self.response {

@@ -1080,3 +1080,52 @@ fn of_one_direction_nothing_tells_whose_time_it_was() {
     assert!(unknown.bottlenecks.is_empty() && !unknown.diagnosis.iter().any(is_part));
     assert_eq!(weir_analysis::pie::one_tap(&unknown), None);
 }
+
+/// Data on the SYN (RFC 7413) that the server took, or not: then the client sends it again with the ACK of the SYN-ACK.
+fn asked_on_the_syn(taken: bool) -> v1::Analysis {
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(8));
+    c.packets[0].payload = 300;
+    c.syn(TRIP, S, 900, if taken { 401 } else { 101 }, Some(8));
+    let asked = if taken {
+        c.packet(TRIP + WORK, S, "AP", 901, 401, 500);
+        c.packet(TRIP + NEAR, C, "A", 401, 901, 0);
+        0.0
+    } else {
+        c.packet(TRIP + NEAR, C, "AP", 101, 901, 300);
+        c.packet(TRIP + NEAR + TRIP + WORK, S, "AP", 901, 401, 500);
+        TRIP + NEAR
+    };
+    c.packets.sort_by_key(|packet| packet.time);
+    c.packet(asked + TRIP + WORK + NEAR, C, "A", 401, 1401, 0);
+    analyze(&c.packets)
+}
+
+#[test]
+fn a_handshake_beside_a_request_on_the_syn_takes_no_time_of_its_own() {
+    let a = asked_on_the_syn(true);
+    let [setup, asked] = a.transactions.as_slice() else {
+        panic!("{:?}", a.transactions)
+    };
+    about(setup.end_seconds.unwrap(), TRIP + NEAR);
+    about(shares(setup).total_seconds, 0.0);
+    about(asked.server_seconds.unwrap(), TRIP + WORK);
+    about(shares(asked).server_processing_seconds, WORK);
+    about(shares(asked).latency_seconds.unwrap(), TRIP);
+    about(only(&a).shares.unwrap().total_seconds, TRIP + WORK);
+}
+
+#[test]
+fn a_request_on_a_syn_that_the_server_refused_begins_with_its_repeat() {
+    let a = asked_on_the_syn(false);
+    let [setup, asked] = a.transactions.as_slice() else {
+        panic!("{:?}", a.transactions)
+    };
+    about(shares(setup).total_seconds, TRIP + NEAR);
+    about(asked.server_seconds.unwrap(), TRIP + WORK);
+    about(shares(asked).server_processing_seconds, WORK);
+    about(shares(asked).protocol_seconds, 0.0);
+    assert_eq!(asked.losses, 0);
+    let sent = only(&a).client_to_server.as_ref().unwrap();
+    assert_eq!((sent.retransmitted_packets, sent.retransmitted_data_packets), (1, 0));
+}

@@ -26,6 +26,8 @@ pub(crate) enum Segment {
     Repeat,
     /// A retransmission that brought bytes the tap had not seen.
     Fill,
+    /// What came on the SYN, which the server took without it (RFC 7413 4.2): nothing was lost.
+    Refused,
 }
 
 impl Losses {
@@ -172,12 +174,12 @@ impl Losses {
         }
 
         self.counts.retransmitted += 1;
-        self.counts.retransmitted_data += u64::from(e.length > 0);
+        let refused = self.on_syn.take() == Some(e.seq) && is_first(e);
+        self.counts.retransmitted_data += u64::from(e.length > 0 && !refused);
         self.counts.retransmitted_bytes += u64::from(data.len());
         let seen = data.len().saturating_sub(unseen).saturating_sub(delivered);
         entry.lost = path.segments(if unseen > 0 { unseen } else { seen });
-        if self.on_syn.take() == Some(e.seq) && is_first(e) {
-            // The server took the SYN alone.
+        if refused {
             entry.place = Place::Nowhere;
             entry.evidence = entry.evidence.with(sign::SEEN).with(sign::SYN_DATA);
         } else {
@@ -190,7 +192,11 @@ impl Losses {
         self.note_repeat(&entry);
         tally(&mut self.counts, &entry, true);
         self.keep(entry, path);
-        if unseen > 0 { Segment::Fill } else { Segment::Repeat }
+        match unseen {
+            _ if refused => Segment::Refused,
+            0 => Segment::Repeat,
+            _ => Segment::Fill,
+        }
     }
 
     /// A copy stays open for the D-SACK that tells the network's from the mirror's.

@@ -8,7 +8,7 @@ use crate::verdict::{Cause, Class, Evidence, Place};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub retransmitted: u64,
-    /// Of them, those with payload.
+    /// Of them, those with payload that the server had not refused on the SYN.
     pub retransmitted_data: u64,
     pub retransmitted_bytes: u64,
     pub fast: u64,
