@@ -736,7 +736,8 @@ impl Flow {
     /// Smallest round trip between the tap and the receiver of a side's data, or more, ns. To a server behind a slow link all that this
     /// connection has seen may have waited in its queue; then it is that of others.
     fn smallest_trip(&self, side: usize) -> Option<u64> {
-        let own = self.at_most(side)?;
+        let likely = || self.extras.trouble()?.handshake.likely(side & 1, &self.setup);
+        let own = self.at_most(side).or_else(likely)?;
         let others = self.extras.limits().and_then(|limits| limits.to_server);
         let waited = |others: &u64| side & 1 == 0 && own > others.saturating_add(limits::SLACK);
         Some(others.filter(waited).unwrap_or(own))

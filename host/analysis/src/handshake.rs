@@ -134,6 +134,15 @@ fn timed(sent: impl Iterator<Item = u64> + Clone, answer: u64, trip: Trip) -> Op
     sent.filter(fits).map(wait)
 }
 
+/// How long after the first of the packets that were `sent` soon before it the answer came, where the others were sent by a timer's time before.
+fn likely(sent: impl Iterator<Item = u64>, answer: u64) -> Option<u64> {
+    let (soon, late): (Vec<u64>, Vec<u64>) = sent
+        .map(|sent| answer.saturating_sub(sent))
+        .partition(|wait| *wait < SERVER_TIMER_LEAST / 2);
+    let is_timer = |wait: &u64| *wait >= SERVER_TIMER_LEAST;
+    soon.into_iter().max().filter(|_| late.iter().all(is_timer))
+}
+
 /// Two times of which either may be a round trip: the longer one is it, well enough.
 const fn is_alike(short: u64, long: u64) -> bool {
     long - short <= short / 4
@@ -452,6 +461,16 @@ impl Handshake {
         let wait = |answer: u64| answer.saturating_sub(setup.last_syn);
         let (first, second) = (setup.syn_ack, self.second_answer(setup).unwrap_or(setup.syn_ack));
         timed(self.syns(setup), second, trip).filter(|_| is_alike(wait(first), wait(second)))
+    }
+
+    /// The same where nothing else was timed: what came soon answers the first packet that came soon before it, for the others had waited for a
+    /// timer. So it is most likely, which is enough to say how much was under way, and not whose time it was.
+    pub fn likely(&self, side: usize, state: &SetupState) -> Option<u64> {
+        let setup = self.setup.as_ref().filter(|_| state.answered())?;
+        match side {
+            0 => likely(self.syns(setup), setup.syn_ack),
+            _ => likely(self.syn_acks(setup), setup.end),
+        }
     }
 
     /// From the last SYN-ACK to what ended the handshake.

@@ -1385,3 +1385,31 @@ fn acks_that_come_late_to_their_sender_leave_it_at_the_edge() {
     let by = with_late_acks(|flight| if flight % 9 == 5 { 0.009 } else { 0.0 });
     assert!((0.05..0.07).contains(&by.application), "{by:?}");
 }
+
+/// Beside the server, whose SYN-ACK was lost behind the tap and sent again by its timer: the answer to that alone tells how far the client is,
+/// which sends a window of eight segments in each round trip.
+#[test]
+fn the_answer_to_a_repeated_syn_ack_tells_how_far_the_sender_is() {
+    const TRIP: f64 = 0.020;
+    let mut c = Conversation::new(40_000);
+    c.syn(0.0, C, 100, 0, Some(0));
+    c.syn(0.0001, S, 900, 101, Some(0));
+    c.syn(1.0101, S, 900, 101, Some(0));
+    c.packet(1.0101 + TRIP, C, "A", 101, 901, 0);
+    let (mut seq, mut at) = (101, 1.0101 + TRIP);
+    for _ in 0..50 {
+        for n in 0..8 {
+            at += 0.00012;
+            c.packet(at, C, if n == 7 { "AP" } else { "A" }, seq, 901, MSS);
+            seq += MSS;
+            if n % 2 == 1 {
+                c.packet(at + 0.00003, S, "A", 901, seq, 0).window = (8 * MSS) as u16;
+            }
+        }
+        at += TRIP - 8.0 * 0.00012;
+    }
+    c.packet(at, S, "AP", 901, seq, 100);
+    let a = analyze(&c.packets);
+    let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
+    assert!(limits.receiver_window > 0.9 * 50.0 * TRIP, "{limits:?}");
+}
