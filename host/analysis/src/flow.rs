@@ -787,13 +787,13 @@ impl Flow {
         is_late && limits::is_prompt(rtt.rtt, rtt.flight, rtt.ack == rtt.seq_end, self.setup.payload(), least)
     }
 
-    /// A round trip of `side`'s data that is part of a transfer.
-    pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, given: Given, pool: &mut Pool) {
+    /// A round trip of `side`'s data that is part of a transfer; `goes_on`: of a long one, of which no block tells yet.
+    pub fn limit_sample(&mut self, side: usize, time: u64, rtt: &Rtt, goes_on: bool, given: Given, pool: &mut Pool) {
         let s = side & 1;
         let segment = self.setup.segment();
         // Most transfers are one flight, and come over no slow link.
         let is_short = || rtt.flight < FLIGHT * segment && self.rtt.samples(s) < TRIPS;
-        if self.extras.limits().is_none() && is_short() && !self.waited(s, rtt) {
+        if self.extras.limits().is_none() && !goes_on && is_short() && !self.waited(s, rtt) {
             return;
         }
         let path = self.limit_path(s, given);

@@ -412,6 +412,7 @@ impl State {
             direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
             direction.flight_max = direction.flight_max.max(block.flight);
         }
+        flow.rtt.block(side);
         let acked = flow.rtt.response(1 - side, block.first);
         let ends = flow.ends();
         sink.block(&DataBlock {
@@ -578,9 +579,10 @@ impl State {
             is_prompt,
         });
         flow.acknowledged(side, rtt.ack, time);
-        // A handshake is no transfer, nor is data that was acknowledged whole.
-        if is_data && (rtt.flight > 0 || flow.extras.limits().is_some()) {
-            flow.limit_sample(side, time, rtt, self.totals.given, &mut self.pool);
+        // A handshake is no transfer, nor is data that was acknowledged whole, unless it goes on and on.
+        let goes_on = is_data && flow.rtt.in_block(side, rtt.ack) >= limits::GOES_ON * segment;
+        if is_data && (rtt.flight > 0 || goes_on || flow.extras.limits().is_some()) {
+            flow.limit_sample(side, time, rtt, goes_on, self.totals.given, &mut self.pool);
         }
     }
 

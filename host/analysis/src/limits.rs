@@ -38,11 +38,16 @@ pub(crate) use sample::{apart, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use tail::Passed;
 pub(crate) use tail::{Flown, Tail};
-use trips::{busy_link, is_link_busy, shares_busy_link};
+use trips::{Trip, busy_link, is_link_busy, shares_busy_link};
 
-/// Samples or spans at which a transfer is charged up to the last of them.
+/// Samples or spans at which a transfer is charged up to the last of them, if these are some round trips.
 const MANY: usize = 192;
-/// Samples kept then, for comparison.
+/// So many, and samples at which it is charged all the same.
+const SOME_TRIPS: u64 = 3;
+const MOST: usize = 4 * MANY;
+/// Segments from which on data that is acknowledged is a transfer, when no block of it has ended.
+pub(crate) const GOES_ON: u32 = 8;
+/// Trips kept then, for comparison, and samples at least.
 const CONTEXT: usize = 8;
 /// What is sent right behind an ACK is so by chance once in so many times, in a pause this much longer than that takes.
 const CHANCE: u64 = 16;
@@ -85,6 +90,9 @@ impl Limits {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfer {
     samples: Vec<Sample>,
+    /// The last trips that have been charged, and where they end: the time, and the end of the segment that was timed last.
+    history: Vec<Trip>,
+    cut_at: Option<(u64, Option<u32>)>,
     spans: Spans,
     tail: Option<BlockTail>,
     edges: Edges,
@@ -158,7 +166,7 @@ pub(crate) struct Transfer {
 impl Transfer {
     /// A round trip. `window` is the receiver's, in bytes.
     pub fn sample(&mut self, time: u64, r: &Rtt, window: Option<u32>, path: &Path) {
-        if self.samples.len() >= MANY {
+        if self.samples.len() >= MANY && self.are_enough(time, path) {
             self.charge_some(path);
         }
         self.acks = self.acks.saturating_add(1);
@@ -197,6 +205,14 @@ impl Transfer {
             tally: std::mem::take(&mut self.tally),
         });
         self.flight_since = r.flight;
+    }
+
+    /// Whether the samples that have not been charged are those of some round trips, or too many.
+    fn are_enough(&self, time: u64, path: &Path) -> bool {
+        let since = self.cut_at.map_or_else(|| self.samples[0].time, |(since, _)| since);
+        let new = self.samples.len() - self.samples.partition_point(|s| s.time <= since);
+        let is_long = time.saturating_sub(since) >= SOME_TRIPS * path.round_trip();
+        new >= MANY && is_long || self.samples.len() >= MOST
     }
 
     /// Nothing was noted of this direction until `b`, but the last ACK is known: all that was in flight was acknowledged at `time`, and the
@@ -328,6 +344,9 @@ impl Transfer {
             self.full = None;
         }
         let bytes = i64::from(b.bytes);
+        if b.last.saturating_sub(b.first) <= path.round_trip() / 2 {
+            self.tally.within = self.tally.within.saturating_add(u64::from(b.bytes));
+        }
         self.tally.spaced = self
             .tally
             .spaced
@@ -393,18 +412,24 @@ impl Transfer {
 
     /// Charge the transfer in progress up to its last sample.
     fn charge_some(&mut self, path: &Path) {
-        let Some(last) = self.samples.last().map(|s| s.time) else {
+        let Some((last, end)) = self.samples.last().map(|s| (s.time, s.end)) else {
             self.spans.drop_first();
             return;
         };
         let first = self.samples[0].sent();
         let (start, from) = self.charged.unwrap_or((first, first));
         if last > from {
-            self.charge(from, last, path);
+            self.history = self.charge(from, last, path);
+            self.history.retain(Trip::is_whole);
+            self.history.drain(..self.history.len().saturating_sub(CONTEXT));
+            self.cut_at = Some((last, Some(end)));
             self.charged = Some((start, last));
         }
-        let drop = self.samples.len().saturating_sub(CONTEXT);
-        self.measured = self.samples.drain(..drop).next_back().map(|s| s.end).or(self.measured);
+        // The sender has not yet heard of what came in the last round trip.
+        let heard = last.saturating_sub(path.round_trip() / 4 * 5);
+        let drop = self.samples.partition_point(|s| s.time < heard);
+        let most = self.samples.len().saturating_sub(CONTEXT);
+        self.samples.drain(..drop.clamp(most.min(self.samples.len() / 2), most));
         self.spans.keep_after(last);
         if self.spans.are_many() {
             self.spans.drop_first();
@@ -472,6 +497,8 @@ impl Transfer {
             self.measured = Some(last.ack);
         }
         self.samples.retain(|s| s.sent() >= next);
+        self.history.clear();
+        self.cut_at = None;
         self.spans.keep_after(next);
         self.tail = None;
         self.small = None;
@@ -486,8 +513,8 @@ impl Transfer {
         self.rate_max = 0.0;
     }
 
-    /// Charge `from` to `to`.
-    fn charge(&mut self, from: u64, to: u64, path: &Path) {
+    /// Charge `from` to `to`. Returns the trips that tell of it.
+    fn charge(&mut self, from: u64, to: u64, path: &Path) -> Vec<Trip> {
         let mut spans = std::mem::take(&mut self.spans);
         if let Some((since, zero)) = self.closed
             && since < to
@@ -578,5 +605,6 @@ impl Transfer {
         }
         self.spans = spans;
         self.samples = samples;
+        trips
     }
 }

@@ -43,6 +43,8 @@ struct More {
     whole: u64,
     /// The same, whatever came then.
     all: u64,
+    /// The ACK of the first sample since the last block of data ended.
+    open: Option<u32>,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
     min: f32,
 }
@@ -129,6 +131,20 @@ impl RoundTrips {
         more.was_bare();
         let whole = std::mem::take(&mut more.whole);
         (whole != 0 && whole < time).then_some(whole)
+    }
+
+    /// Data of `side` was acknowledged up to `ack`. How much of it since the first sample of the block that has not ended, bytes.
+    pub fn in_block(&mut self, side: usize, ack: u32) -> u32 {
+        let Some(more) = &mut self.more else { return 0 };
+        ack.wrapping_sub(*more[side & 1].open.get_or_insert(ack))
+    }
+
+    /// A block of `side` has ended.
+    #[inline]
+    pub fn block(&mut self, side: usize) {
+        if let Some(more) = &mut self.more {
+            more[side & 1].open = None;
+        }
     }
 
     /// When the last ACK of data of `side` came, if nothing was in flight then, and its round trip, ns, while samples are few.
@@ -252,6 +268,7 @@ impl More {
             at_once: (0.0, 0),
             whole: 0,
             all: 0,
+            open: None,
             min: first,
         }
     }

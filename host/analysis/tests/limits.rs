@@ -548,7 +548,14 @@ fn a_given_latency_makes_ceilings_known() {
     packets.drain(..4);
     // By their ports the ends are the other way round.
     let download = |a: &v1::Analysis| only(a).client_to_server.unwrap();
-    assert_eq!(download(&analyze_over(&packets, T1, None)).ceilings, None);
+    // What was given alone is known.
+    let alone = download(&analyze_over(&packets, T1, None)).ceilings.unwrap();
+    let link = alone.link_bits_per_second.map(f64::round);
+    assert_eq!((alone.round_trip_seconds, link), (None, Some(1_544_000.0)));
+    assert_eq!(
+        (alone.measured_bits_per_second, alone.receiver_window_bits_per_second),
+        (None, None)
+    );
     let a = analyze_over(&packets, T1, Some(0.098));
     check_sums(&a);
     let ceilings = download(&a).ceilings.unwrap();
@@ -1412,4 +1419,49 @@ fn the_answer_to_a_repeated_syn_ack_tells_how_far_the_sender_is() {
     let a = analyze(&c.packets);
     let limits = only(&a).client_to_server.as_ref().unwrap().limit_seconds.unwrap();
     assert!(limits.receiver_window > 0.9 * 50.0 * TRIP, "{limits:?}");
+}
+
+/// A download beside its client, in segments of which none has PSH, and the client acknowledges each second one: flights of so many, each so
+/// long after the one before it, s apart within.
+fn without_psh(scale: Option<u8>, flights: u32, segments: u32, trip: f64, apart: f64) -> v1::LimitSeconds {
+    let mut c = start(trip, scale, scale);
+    c.packet(trip + 0.002, C, "AP", 101, 901, 100);
+    let (mut seq, begin) = (901, 2.0 * trip + 0.002);
+    for n in 0..flights * segments {
+        let (flight, place) = (f64::from(n / segments), f64::from(n % segments));
+        let at = begin + flight * trip.max(f64::from(segments) * apart) + place * apart;
+        c.packet(at, S, "A", seq, 201, MSS);
+        seq += MSS;
+        if n % 2 == 1 {
+            c.packet(at + 0.00003, C, "A", 201, seq, 0).window = 65_535;
+        }
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    only(&a).server_to_client.as_ref().unwrap().limit_seconds.unwrap()
+}
+
+/// Senders other than Linux set PSH at the end of what was written alone: no block ends within the transfer.
+#[test]
+fn segments_without_psh_that_stand_apart_come_from_a_slow_link() {
+    // The round trips of the last two hold many ACKs.
+    for (segments, trip, apart) in [(2000, 0.02, 0.0012), (5000, 0.06, 0.00024), (2000, 0.3, 0.006)] {
+        let limits = without_psh(Some(8), 1, segments, trip, apart);
+        let whole = f64::from(segments) * apart;
+        assert!(limits.bandwidth > 0.9 * whole, "{trip}: {limits:?}");
+    }
+}
+
+#[test]
+fn flights_without_psh_as_long_as_the_window_are_held_by_it() {
+    for apart in [0.000_012, 0.0012] {
+        let limits = without_psh(None, 20, 44, 0.55, apart);
+        assert!(limits.receiver_window > 0.9 * 19.0 * 0.55, "{apart}: {limits:?}");
+    }
+    // 30 of 44 segments: something else.
+    let limits = without_psh(None, 20, 30, 0.55, 0.0012);
+    assert!(
+        limits.receiver_window + limits.bandwidth < 0.1 * 19.0 * 0.55,
+        "{limits:?}"
+    );
 }

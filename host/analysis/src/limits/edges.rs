@@ -10,7 +10,7 @@ use super::path::{Path, ROOM};
 /// A segment that is larger than this part of a window tells little of whether that is full.
 const FEW: u32 = 8;
 /// Edges remembered.
-const EDGES: usize = 64;
+const EDGES: usize = 256;
 
 /// The end of the receiver's window in the sequence space, as the tap saw it.
 #[derive(Clone, Copy, Debug)]

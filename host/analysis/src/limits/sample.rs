@@ -7,6 +7,9 @@ use super::path::{Path, is_prompt};
 /// ns between segments; 1,500 bytes at 120 Mbit/s.
 pub(super) const SPACED: u64 = 100_000;
 
+/// Timed segments on either side that show how fast a link is.
+const AROUND: usize = 2;
+
 /// One round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
@@ -52,6 +55,8 @@ pub(super) struct Tally {
     /// Time in which the sender had surely used up the window that it had heard of, and in which it surely had not, ns.
     pub edge_ns: u64,
     pub room_ns: u64,
+    /// Bytes of blocks that took half a round trip at most: they tell when what was in them passed.
+    pub within: u64,
     /// Bytes that a slow link before the tap spaced, less those that none did.
     pub spaced: i64,
     /// What passed that link one behind the other.
@@ -67,6 +72,7 @@ impl Tally {
     pub const fn join(&mut self, other: &Self) {
         self.edge_ns = self.edge_ns.saturating_add(other.edge_ns);
         self.room_ns = self.room_ns.saturating_add(other.room_ns);
+        self.within = self.within.saturating_add(other.within);
         self.spaced = self.spaced.saturating_add(other.spaced);
         self.passed.join(other.passed);
         self.busy_ns = self.busy_ns.saturating_add(other.busy_ns);
@@ -87,10 +93,41 @@ impl Passage {
         self.ns = self.ns.saturating_add(other.ns);
     }
 
+    pub const fn bytes(self) -> u64 {
+        self.bytes
+    }
+
     /// Bytes/s; 0 of nothing.
     pub fn rate(self) -> f64 {
         self.bytes as f64 / self.ns.max(1) as f64 * 1e9
     }
+}
+
+/// What passed from each timed segment to the next, where a slow link spaced it; a pause is as long there as its neighbours show. What takes more
+/// than half a round trip may be two flights.
+pub(super) fn passages(samples: &[Sample], path: &Path) -> Vec<Option<Passage>> {
+    let passed = |two: &[Sample]| {
+        let bytes = u64::from(two[1].end.wrapping_sub(two[0].end));
+        let ns = two[1].sent().checked_sub(two[0].sent())?;
+        let is_short = (1..1 << 31).contains(&bytes) && (1..=path.round_trip() / 2).contains(&ns);
+        is_short.then_some(Passage { bytes, ns })
+    };
+    let all: Vec<Option<Passage>> = std::iter::once(None).chain(samples.windows(2).map(passed)).collect();
+    let usual = |i: usize| {
+        let around = &all[i.saturating_sub(AROUND)..(i + AROUND + 1).min(all.len())];
+        let mut rates: Vec<f64> = around.iter().flatten().map(|passage| passage.rate()).collect();
+        rates.sort_unstable_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let spaced = |(i, own): (usize, &Option<Passage>)| {
+        let own = (*own)?;
+        let ns = |bytes: f64| (bytes / usual(i) * 1e9) as u64;
+        (ns(path.payload.into()) >= SPACED).then_some(Passage {
+            ns: own.ns.min(ns(own.bytes as f64)),
+            ..own
+        })
+    };
+    all.iter().enumerate().map(spaced).collect()
 }
 
 /// What passed a slow link before the tap in its last block, behind the first segment.

@@ -2,7 +2,7 @@
 
 use super::charges::{Cause, Charges};
 use super::path::{DELAYED_ACK, Path, ROOM, SLACK, is_delayed};
-use super::sample::{Passage, SPACED, Sample, Tally};
+use super::sample::{Passage, SPACED, Sample, Tally, passages};
 use super::spans::{Span, Spans, Sure};
 use super::{CONTEXT, Transfer};
 use crate::seq::before;
@@ -89,6 +89,11 @@ pub(super) struct Trip {
 }
 
 impl Trip {
+    /// Not the short end of what was charged.
+    pub const fn is_whole(&self) -> bool {
+        !self.short
+    }
+
     /// Time of it that packets waited in queues, ns. `by`: what it was charged to.
     pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
         let Some(base) = path.base else { return 0 };
@@ -116,9 +121,9 @@ impl Trip {
 }
 
 impl Transfer {
-    /// The samples in pieces of a round trip or more.
+    /// The samples in pieces of a round trip or more, behind those that have been charged.
     pub(super) fn trips(&mut self, samples: &[Sample], spans: &Spans, path: &Path) -> Vec<Trip> {
-        let mut trips: Vec<Trip> = Vec::new();
+        let mut trips = self.history.clone();
         let Some(first) = samples.first() else { return trips };
         let start = first.time.saturating_sub(first.rtt.saturating_add(path.other));
         // What came before the transfer may have been acknowledged without a sample.
@@ -128,7 +133,7 @@ impl Transfer {
             .map(|end| begun.filter(|at| before(end, *at)).unwrap_or(end));
         // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips that no receiver made longer,
         // most in flight.
-        let (mut since, mut timed) = (start, measured);
+        let (mut since, mut timed) = self.cut_at.unwrap_or((start, measured));
         let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
         let mut prompt: Option<u64> = None;
         let mut sure = [0.0; 3];
@@ -137,7 +142,12 @@ impl Transfer {
         // Of its timed segments: those at the edge of the window less those that were not.
         let mut edge = 0i32;
         let mut tally = Tally::default();
-        for (i, s) in samples.iter().enumerate() {
+        let passages = passages(samples, path);
+        // The same of what passed between its timed segments.
+        let mut between = Passage::default();
+        let charged = samples.partition_point(|s| self.cut_at.is_some_and(|(at, _)| s.time <= at));
+        for (i, s) in samples.iter().enumerate().skip(charged) {
+            between.join(passages[i].unwrap_or_default());
             flight_max = flight_max.max(s.flight_max);
             edge += match s.at_edge {
                 Some(true) => 1,
@@ -207,6 +217,12 @@ impl Transfer {
             // that are shorter than a segment show who makes the pauses.)
             let partial = tally.partial > 0;
             let no_link = partial && path.other > 0 && SHORTEST_PACKET / rate.max(1.0) * 1e9 > path.other as f64;
+            // Blocks that are too long (nothing in them has PSH) tell only that it passed.
+            let told = 2 * tally.within >= u64::from(bytes.unwrap_or(0));
+            let (spaced, passed) = match told {
+                true => (tally.spaced > 0, tally.passed),
+                false => (2 * between.bytes() > u64::from(bytes.unwrap_or(0)), between),
+            };
             trips.push(Trip {
                 to: s.time,
                 rtt,
@@ -224,8 +240,8 @@ impl Transfer {
                 edge_ns: tally.edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
                 room_ns: room,
                 paced: 2 * room > ns,
-                spaced: tally.spaced > 0 && !no_link,
-                passed: tally.passed,
+                spaced: spaced && !no_link,
+                passed,
                 busy_ns: tally.busy_ns,
                 even,
                 ns: s.time.saturating_sub(since),
@@ -235,7 +251,8 @@ impl Transfer {
                 short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
-            (sum, count, behind, flight_max, edge, tally) = (0, 0, 0, 0, 0, Tally::default());
+            (sum, count, behind, flight_max, edge) = (0, 0, 0, 0, 0);
+            (tally, between) = (Tally::default(), Passage::default());
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);
