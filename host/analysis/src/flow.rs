@@ -803,6 +803,11 @@ impl Flow {
         limits.sides[s].sample(time, rtt, window, &path);
     }
 
+    /// What passed of `side`'s data between the last two segments that were timed, and whether it was as fast as before.
+    pub fn piece(&self, side: usize) -> Option<(Block, bool)> {
+        self.extras.limits()?.sides[side & 1].piece(self.setup.payload())
+    }
+
     /// A block of `side`; `before`: what there is before it in the same transfer, and what is known of a slow link that it came over.
     pub fn limit_block(
         &mut self,

@@ -412,7 +412,7 @@ impl State {
             direction.data_segments = direction.data_segments.saturating_add(u32::from(block.packets));
             direction.flight_max = direction.flight_max.max(block.flight);
         }
-        flow.rtt.block(side);
+        let begun = flow.rtt.block(side);
         let acked = flow.rtt.response(1 - side, block.first);
         let ends = flow.ends();
         sink.block(&DataBlock {
@@ -444,7 +444,7 @@ impl State {
         }
         let own = flow.server_rtt().filter(|_| side == 1);
         let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
-        if let Some((_, whole)) = trips {
+        if let Some((_, whole)) = trips.filter(|_| !begun.is_some_and(|begun| begun.told)) {
             self.queues.passed(flow.server(), block, whole);
         }
         let link = own.and_then(|_| self.queues.shared(flow.server(), block));
@@ -580,9 +580,24 @@ impl State {
         });
         flow.acknowledged(side, rtt.ack, time);
         // A handshake is no transfer, nor is data that was acknowledged whole, unless it goes on and on.
-        let goes_on = is_data && flow.rtt.in_block(side, rtt.ack) >= limits::GOES_ON * segment;
-        if is_data && (rtt.flight > 0 || goes_on || flow.extras.limits().is_some()) {
-            flow.limit_sample(side, time, rtt, goes_on, self.totals.given, &mut self.pool);
+        let goes_on = |block: &rtt::Open| rtt.ack.wrapping_sub(block.ack) >= limits::GOES_ON * segment;
+        let block = flow.rtt.in_block(side, rtt.ack, time).copied();
+        let block = block.filter(|block| is_data && goes_on(block));
+        if is_data && (rtt.flight > 0 || block.is_some() || flow.extras.limits().is_some()) {
+            flow.limit_sample(side, time, rtt, block.is_some(), self.totals.given, &mut self.pool);
+        }
+        // Blocks of more than a flight tell no more of a link than that they came.
+        if side == 1
+            && let Some(block) = block
+            && let Some((own, (piece, is_even))) = flow.server_rtt().zip(flow.piece(side))
+        {
+            let whole = own + flow.trip(1).unwrap_or(0);
+            if piece.first.saturating_sub(block.since) > whole {
+                self.queues.went_on(flow.server(), &piece, is_even, whole);
+                if let Some(block) = flow.rtt.in_block(side, rtt.ack, time) {
+                    block.told = true;
+                }
+            }
         }
     }
 

@@ -33,12 +33,12 @@ use edges::{Edge, Edges};
 pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
 use recovery::{Answers, Repeats};
-use sample::{Pace, Sample, Tally};
+use sample::{Pace, Passage, Sample, Tally};
 pub(crate) use sample::{apart, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
 use tail::Passed;
 pub(crate) use tail::{Flown, Tail};
-use trips::{Trip, busy_link, is_link_busy, shares_busy_link};
+use trips::{STEADY, Trip, busy_link, is_link_busy, shares_busy_link};
 
 /// Samples or spans at which a transfer is charged up to the last of them, if these are some round trips.
 const MANY: usize = 192;
@@ -205,6 +205,31 @@ impl Transfer {
             tally: std::mem::take(&mut self.tally),
         });
         self.flight_since = r.flight;
+    }
+
+    /// What passed behind the second last timed segment, up to the last, as a block would tell it; and whether it was as fast as what passed
+    /// before it: no pause was in either.
+    pub fn piece(&self, payload: u32) -> Option<(Block, bool)> {
+        let [.., first, before, last] = self.samples.as_slice() else {
+            return None;
+        };
+        let new = Passage::between(before, last)?;
+        let is_even = |old: Passage| old.rate().max(new.rate()) <= STEADY * old.rate().min(new.rate());
+        let bytes = last.end.wrapping_sub(before.end);
+        let block = Block {
+            first: before.sent(),
+            last: last.sent(),
+            seq: before.end,
+            bytes,
+            ack: 0,
+            flight: 0,
+            packets: u16::try_from(bytes.div_ceil(payload.max(1))).ok()?,
+            max_segment: u16::try_from(payload).ok()?,
+            window: 0,
+            ttl: 0,
+            known: 0,
+        };
+        Some((block, Passage::between(first, before).is_some_and(is_even)))
     }
 
     /// Whether the samples that have not been charged are those of some round trips, or too many.

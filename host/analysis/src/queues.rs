@@ -423,6 +423,25 @@ impl Queues {
         }
     }
 
+    /// A piece of a block that goes on: what passed behind a segment that came at its begin. `is_even`: no pause was in it; `whole`: as for
+    /// [`Self::passed`].
+    pub fn went_on(&mut self, server: Placed<Host>, piece: &Block, is_even: bool, whole: u64) {
+        let with_first = Block {
+            bytes: piece.bytes.saturating_add(piece.max_segment.into()),
+            packets: piece.packets.saturating_add(1),
+            ..*piece
+        };
+        // What takes longer may be two flights.
+        if is_even && on_slow_link(&with_first, whole / 2).is_some() {
+            self.has_slow_link = true;
+            let link = &mut self.history(server).link;
+            link.get_or_insert_with(Box::default).spaced(&with_first);
+        }
+        if let Some(link) = self.slow_link(server) {
+            link.passed(piece);
+        }
+    }
+
     /// A segment of the server came again.
     pub fn repeated(&mut self, server: Placed<Host>, time: u64, bytes: u32) {
         if let Some(link) = self.slow_link(server) {

@@ -43,10 +43,20 @@ struct More {
     whole: u64,
     /// The same, whatever came then.
     all: u64,
-    /// The ACK of the first sample since the last block of data ended.
-    open: Option<u32>,
+    /// Of the block of data that has not ended.
+    open: Option<Open>,
     /// Smallest sample, s; infinite before there is one. An INTERVAL may have told a smaller one.
     min: f32,
+}
+
+/// A block that has not ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Open {
+    /// The ACK of the first sample in it, and when that came, TAI ns.
+    pub ack: u32,
+    pub since: u64,
+    /// What passed since then has been told piece by piece.
+    pub told: bool,
 }
 
 /// All samples; as many of them are valid as were counted.
@@ -133,18 +143,21 @@ impl RoundTrips {
         (whole != 0 && whole < time).then_some(whole)
     }
 
-    /// Data of `side` was acknowledged up to `ack`. How much of it since the first sample of the block that has not ended, bytes.
-    pub fn in_block(&mut self, side: usize, ack: u32) -> u32 {
-        let Some(more) = &mut self.more else { return 0 };
-        ack.wrapping_sub(*more[side & 1].open.get_or_insert(ack))
+    /// Data of `side` was acknowledged up to `ack`: the block that it is of, while samples of it are kept.
+    pub fn in_block(&mut self, side: usize, ack: u32, time: u64) -> Option<&mut Open> {
+        let first = Open {
+            ack,
+            since: time,
+            told: false,
+        };
+        let more = self.more.as_mut()?;
+        Some(more[side & 1].open.get_or_insert(first))
     }
 
     /// A block of `side` has ended.
     #[inline]
-    pub fn block(&mut self, side: usize) {
-        if let Some(more) = &mut self.more {
-            more[side & 1].open = None;
-        }
+    pub fn block(&mut self, side: usize) -> Option<Open> {
+        self.more.as_mut()?[side & 1].open.take()
     }
 
     /// When the last ACK of data of `side` came, if nothing was in flight then, and its round trip, ns, while samples are few.

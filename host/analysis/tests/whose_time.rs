@@ -1129,3 +1129,43 @@ fn a_request_on_a_syn_that_the_server_refused_begins_with_its_repeat() {
     let sent = only(&a).client_to_server.as_ref().unwrap();
     assert_eq!((sent.retransmitted_packets, sent.retransmitted_data_packets), (1, 0));
 }
+
+/// Beside a download over the same slow link, of which no segment has PSH, a response may have waited behind what the link still had.
+#[test]
+fn a_response_behind_a_download_without_psh_may_have_waited_for_the_link() {
+    let beside = |download: bool| {
+        let mut c = start(true);
+        let mut other = Conversation::new(50_000);
+        if download {
+            other.syn(0.0, C, 100, 0, Some(8));
+            other.syn(TRIP, S, 900, 101, Some(8));
+            other.packet(TRIP + NEAR, C, "A", 101, 901, 0);
+            other.packet(TRIP + NEAR, C, "AP", 101, 901, 100);
+            for n in 0..1000u32 {
+                let (at, seq) = (2.5 * TRIP + f64::from(n) * 0.0012, 901 + 1460 * n);
+                other.packet(at, S, "A", seq, 201, 1460);
+                if n % 2 == 1 {
+                    other.packet(at + 0.000_03, C, "A", 201, seq + 1460, 0);
+                }
+            }
+        }
+        // 40 ms longer than the way: right behind one of those segments, or none.
+        let asked = 2.5 * TRIP + 0.6;
+        let answered = 2.5 * TRIP + 550.0 * 0.0012 + 0.0003;
+        c.packet(asked, C, "AP", 101, 901, 200);
+        c.packet(answered, S, "AP", 901, 301, 300);
+        c.packet(answered + NEAR, C, "A", 301, 1201, 0);
+        c.packets.extend(other.packets);
+        c.packets.sort_by_key(|packet| packet.time);
+        let a = analyze(&c.packets);
+        let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 200;
+        let t = a.transactions.iter().find(asked).unwrap();
+        (shares(t).server_processing_seconds, t.server_uncertain_seconds)
+    };
+    let (server, uncertain) = beside(true);
+    assert!(
+        uncertain.is_some_and(|ns| ns > 0.9 * server) && server > 0.03,
+        "{server} {uncertain:?}"
+    );
+    assert_eq!(beside(false).1, None);
+}

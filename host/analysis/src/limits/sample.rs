@@ -88,6 +88,13 @@ pub(super) struct Passage {
 }
 
 impl Passage {
+    /// What passed behind a timed segment, up to a later one.
+    pub fn between(before: &Sample, last: &Sample) -> Option<Self> {
+        let bytes = u64::from(last.end.wrapping_sub(before.end));
+        let ns = last.sent().checked_sub(before.sent()).filter(|ns| *ns > 0)?;
+        (1..1 << 31).contains(&bytes).then_some(Self { bytes, ns })
+    }
+
     pub const fn join(&mut self, other: Self) {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.ns = self.ns.saturating_add(other.ns);
@@ -106,12 +113,8 @@ impl Passage {
 /// What passed from each timed segment to the next, where a slow link spaced it; a pause is as long there as its neighbours show. What takes more
 /// than half a round trip may be two flights.
 pub(super) fn passages(samples: &[Sample], path: &Path) -> Vec<Option<Passage>> {
-    let passed = |two: &[Sample]| {
-        let bytes = u64::from(two[1].end.wrapping_sub(two[0].end));
-        let ns = two[1].sent().checked_sub(two[0].sent())?;
-        let is_short = (1..1 << 31).contains(&bytes) && (1..=path.round_trip() / 2).contains(&ns);
-        is_short.then_some(Passage { bytes, ns })
-    };
+    let passed =
+        |two: &[Sample]| Passage::between(&two[0], &two[1]).filter(|passage| passage.ns <= path.round_trip() / 2);
     let all: Vec<Option<Passage>> = std::iter::once(None).chain(samples.windows(2).map(passed)).collect();
     let usual = |i: usize| {
         let around = &all[i.saturating_sub(AROUND)..(i + AROUND + 1).min(all.len())];

@@ -24,7 +24,7 @@ const SHARED: f64 = 0.4;
 /// Share of the link's rate at which it is busy.
 const BUSY: f64 = 0.9;
 /// A link's rate, with what others send on it, differs by so much from one round trip to the next.
-const STEADY: f64 = 1.5;
+pub(super) const STEADY: f64 = 1.5;
 /// Share of the bytes in flight that a burst has behind the tap at once.
 const MOST: f64 = 0.6;
 
