@@ -422,6 +422,7 @@ impl State {
             last: block.last,
             bytes: block.bytes,
             packets: block.packets,
+            flight: block.flight,
         });
         if block.known & 1 != 0 {
             flow.acknowledge(1 - side, block.ack, r.time());
@@ -576,6 +577,7 @@ impl State {
             rtt: rtt.rtt,
             is_data,
             is_prompt,
+            is_one_left: (1..2 * segment).contains(&rtt.flight),
         });
         flow.acknowledged(side, rtt.ack, time);
         // A handshake is no transfer, nor is data that was acknowledged whole.
