@@ -496,7 +496,7 @@ impl State {
         self.totals.uncertain = [server, time.client_uncertain]
             .iter()
             .fold(self.totals.uncertain, |sum, ns| sum.saturating_add(*ns));
-        self.totals.figures.transaction(done);
+        self.totals.figures.transaction(done, time);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
         }
