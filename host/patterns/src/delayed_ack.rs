@@ -53,7 +53,8 @@ fn timer(service: &Service) -> Option<Timer> {
     let row = &service.row;
     let waits = service.ack_delays.count();
     let is_few = waits < LEAST;
-    let (least, share) = if is_few { (FEW, OFTEN) } else { (LEAST, SHARE) };
+    let least = if is_few { FEW } else { LEAST };
+    let share = if is_few { OFTEN } else { SHARE };
     let is_chance = if is_few {
         service.later > 0 || service.sure < waits
     } else {
@@ -97,10 +98,16 @@ const fn is_small(service: &Service) -> bool {
     service.small * 2 >= service.ack_delays.count()
 }
 
-/// Whether most waits are of requests that wait often: Nagle's algorithm holds back each message that is written so.
-fn is_usual(service: &Row, requests: &[Row]) -> bool {
+/// Most of what waited were whole segments of senders that had sent something again: after a timeout there is room for one.
+const fn is_lossy(service: &Service) -> bool {
+    service.lossy * 2 >= service.ack_delays.count() && !is_small(service)
+}
+
+/// Whether most waits are of requests that wait often, and so many times: Nagle's algorithm holds back each message that is written so.
+fn is_usual(service: &Row, requests: &[Row], least: u64) -> bool {
+    let is_often = |row: &Row| row.delayed as f64 >= OFTEN * row.answered as f64;
     let own = requests.iter().filter(|row| row.is_of(service));
-    let usual = own.filter(|row| row.delayed as f64 >= OFTEN * row.answered as f64);
+    let usual = own.filter(|row| is_often(row) && row.delayed >= least);
     2 * usual.map(|row| row.delayed).sum::<u64>() >= service.delayed
 }
 
@@ -118,8 +125,13 @@ fn told(service: &Service, requests: &[Row]) -> Option<Finding> {
         ("responses", "the clients", "the server")
     };
     let is_small = is_small(service);
-    let is_nagle = is_small && is_usual(row, requests);
+    // Timeouts make whole segments wait, too, of any request, and are told with what was lost.
+    if !is_small && share < OFTEN && !is_usual(row, requests, FEW) {
+        return None;
+    }
+    let is_nagle = is_small && is_usual(row, requests, 0);
     let is_first = !is_small && service.first * 2 >= delays.count();
+    let is_lossy = is_lossy(service);
     let at_least = if service.least * 2 >= delays.count() {
         "at least "
     } else {
@@ -163,20 +175,26 @@ fn told(service: &Service, requests: &[Row]) -> Option<Finding> {
             count(service.first),
             count(delays.count())
         )
+    } else if is_lossy {
+        format!(
+            "what waited were whole segments, {} of {} times on connections on which data of {sender} had come again, so not Nagle's algorithm: after a timeout the congestion window has room for one segment",
+            count(service.lossy),
+            count(delays.count())
+        )
     } else {
-        format!("what waited were whole segments, so not Nagle's algorithm: a window or a buffer of {sender} had room for one write only")
+        format!("what waited were whole segments, so not Nagle's algorithm: a window or a buffer of {sender} had room for one write only (the congestion window has for one segment after a timeout)")
     });
     evidence.push(format!(
         "it may also be: the application of {sender} waits itself for what each of its small writes brings back"
     ));
-    let remedy = if !is_small && !is_first {
-        format!("a larger send buffer of {sender}, or each message in one write")
+    let remedy = if is_nagle {
+        format!("each message of {sender} in one write, or Nagle's algorithm off (TCP_NODELAY)")
     } else if is_first {
         format!("a larger initial congestion window of {sender} (RFC 6928), or connections that stay open")
-    } else if is_small && !is_nagle {
+    } else if is_small || is_lossy {
         format!("find what is lost of the data of {sender}")
     } else {
-        format!("each message of {sender} in one write, or Nagle's algorithm off (TCP_NODELAY)")
+        format!("a larger send buffer of {sender}, or each message in one write")
     };
     evidence.push(format!(
         "next: {remedy}; shorter delays of the ACKs of {receiver} only hide it"
@@ -262,6 +280,22 @@ mod tests {
         assert!(!told(&[200, 200, 200, 200, 150, 150], 6, 0));
     }
 
+    /// Whole segments that wait in 30 of 1,000 responses, or of 100. A buffer makes each wait; a timeout leaves room for one segment to some.
+    #[test]
+    fn whole_segments_that_wait_seldom_are_not_told() {
+        let text = |answered: u64, lossy: u64| {
+            let mut service = Service::new([1; 16], 80);
+            (service.row.answered, service.row.delayed, service.lossy) = (answered, 30, lossy);
+            service.row.span = (0, 1);
+            (0..30).for_each(|_| service.ack_delays.add(40_000_000));
+            let finding = told(&service, std::slice::from_ref(&service.row));
+            finding.map(|finding| finding.evidence.join(" "))
+        };
+        assert_eq!(text(1_000, 0), None);
+        assert!(text(100, 10).is_some_and(|text| text.contains("buffer")));
+        assert!(text(100, 20).is_some_and(|text| !text.contains("buffer") && text.contains("timeout")));
+    }
+
     /// Of 1,000 responses each, so many waited.
     #[test]
     fn few_waits_of_their_kind_are_not_nagles() {
@@ -273,7 +307,7 @@ mod tests {
         for (delayed, expected) in [([30, 20, 20], false), ([900, 20, 0], true), ([300, 0, 0], true)] {
             let requests = delayed.map(|delayed| row("blk[1xx]", delayed));
             let service = row("", delayed.iter().sum());
-            assert_eq!(is_usual(&service, &requests), expected, "{delayed:?}");
+            assert_eq!(is_usual(&service, &requests, 0), expected, "{delayed:?}");
         }
     }
 }

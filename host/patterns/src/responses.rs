@@ -187,11 +187,12 @@ pub(crate) struct Service {
     pub small: u64,
     /// Data that came later behind such ACKs, in [`LATER`] less one times as long a time.
     pub later: u64,
-    /// Of them, ACKs of clients; those that data came behind as soon as its sender can have heard; the first ones of their connections; and
-    /// those that may have been later.
+    /// Of them, ACKs of clients; those that data came behind as soon as its sender can have heard; the first ones of their connections;
+    /// those behind repeats; and those that may have been later.
     pub by_client: u64,
     pub sure: u64,
     pub first: u64,
+    pub lossy: u64,
     pub least: u64,
     /// Smallest round trips of its connections.
     pub trips: Durations,
@@ -215,6 +216,7 @@ impl Service {
             by_client: 0,
             sure: 0,
             first: 0,
+            lossy: 0,
             least: 0,
             trips: Durations::default(),
             repeats: Durations::default(),
@@ -228,6 +230,7 @@ impl Service {
         self.small += u64::from(waited.is_small);
         self.sure += u64::from(waited.is_sure);
         self.first += u64::from(waited.is_first);
+        self.lossy += u64::from(waited.is_lossy);
         self.least += u64::from(waited.is_least);
     }
 
@@ -361,6 +364,8 @@ struct Data {
     is_late: bool,
     /// The last block of either side was full segments only.
     is_whole: bool,
+    /// Sides that have sent data again.
+    have_lost: [bool; 2],
 }
 
 /// The turn of a connection: two lines of the cache, of which most facts need one. Each tells whose it is.
@@ -466,6 +471,7 @@ impl Turn {
             is_small,
             is_sure,
             is_first: acks.late_is_first,
+            is_lossy: self.data.have_lost[usize::from(!acks.late_by_server)],
             is_least: !acks.are_paths[usize::from(acks.late_by_server)],
         }
     }
@@ -581,6 +587,8 @@ struct Waited {
     is_sure: bool,
     /// The ACK was the first of the connection for data of that side.
     is_first: bool,
+    /// The side had sent something again on the connection.
+    is_lossy: bool,
     /// How long the path takes is not known, and the ACK was so late at least.
     is_least: bool,
 }
@@ -813,11 +821,16 @@ impl Detector for Responses {
     }
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
-        let is_data = verdict.length > 0 && !verdict.handshake;
-        if verdict.class == Class::Retransmission
-            && verdict.place == Place::BeforeTap
+        if verdict.class != Class::Retransmission || verdict.length == 0 || verdict.handshake {
+            return;
+        }
+        let place = self.place(verdict.connection);
+        let data = &mut self.turns[place].data;
+        if data.id == verdict.connection {
+            data.have_lost[usize::from(verdict.from_server)] = true;
+        }
+        if verdict.place == Place::BeforeTap
             && verdict.from_server
-            && is_data
             && let Some(service) = self.service(route)
         {
             self.services[service]
