@@ -76,6 +76,79 @@ fn uncertain(category: &str, time: &TimeShares, inferred: u64) -> u64 {
     }
 }
 
+/// A sender that was idle for a retransmission timeout begins slow start again (RFC 5681 4.1): 1 s (RFC 6298 2.4), if not less, ns.
+const REST: u64 = 1_000_000_000;
+
+/// Time of small congestion windows, as far as transactions tell what made them small, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SmallWindows {
+    /// Something was sent again meanwhile.
+    repaired: u64,
+    /// Nothing was, and the connection had rested before.
+    rested: u64,
+    /// Nothing was, and the connection had just begun; and in how many transactions.
+    begun: u64,
+    connections: u64,
+}
+
+impl SmallWindows {
+    /// A transaction is over.
+    pub const fn add(&mut self, done: &Finished, time: &TimeShares) {
+        let ns = time.slow_start;
+        if ns == 0 {
+            return;
+        }
+        let rest = match done.client {
+            Some(gap) => gap,
+            None => 0,
+        };
+        if done.losses > 0 {
+            self.repaired = self.repaired.saturating_add(ns);
+        } else if done.index <= 1 {
+            self.begun = self.begun.saturating_add(ns);
+            self.connections += 1;
+        } else if rest >= REST {
+            self.rested = self.rested.saturating_add(ns);
+        }
+    }
+
+    /// What would save most of it. `all`: the time of small windows; `is_needless`: most of what was sent again was not needed.
+    fn remedy(&self, all: u64, is_needless: bool) -> &'static str {
+        let is_most = |ns: u64| ns >= all - all / 2;
+        if is_most(self.repaired) && is_needless {
+            "fewer repeats that nobody needs: a path that keeps the order"
+        } else if is_most(self.repaired) {
+            "less loss"
+        } else if is_most(self.rested) {
+            "no slow start after idle (RFC 5681 4.1; Linux: tcp_slow_start_after_idle)"
+        } else if is_most(self.begun) && self.connections > 1 {
+            "connections that stay open, or a larger initial congestion window"
+        } else if is_most(self.begun) {
+            "a larger initial congestion window"
+        } else {
+            "a congestion window that grows faster, or is cut less often"
+        }
+    }
+}
+
+/// What is known of bottlenecks beside their time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// See [`Finished::inferred`].
+    pub inferred: u64,
+    pub windows: SmallWindows,
+    /// Most of what was sent again was not needed.
+    is_needless: bool,
+}
+
+impl Known {
+    /// A transaction is over.
+    pub const fn add(&mut self, done: &Finished, time: &TimeShares) {
+        self.inferred = self.inferred.saturating_add(done.inferred);
+        self.windows.add(done, time);
+    }
+}
+
 /// Figures of one direction over everything.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
@@ -85,6 +158,7 @@ struct Side {
     bytes: u64,
     data: u64,
     retransmitted: u64,
+    needless: u64,
     out_of_order: u64,
     triples: u64,
     /// Most application bytes in one turn, and most unacknowledged.
@@ -110,8 +184,7 @@ pub(crate) struct Figures {
     link: f64,
     /// Charges that did not add up, ns.
     pub unbalanced: u64,
-    /// See [`Finished::inferred`].
-    inferred: u64,
+    known: Known,
 }
 
 impl Figures {
@@ -122,11 +195,11 @@ impl Figures {
     }
 
     /// A transaction is over.
-    pub fn transaction(&mut self, done: &Finished) {
+    pub fn transaction(&mut self, done: &Finished, time: &TimeShares) {
         for (side, bytes) in self.sides.iter_mut().zip([done.request_bytes, done.response_bytes]) {
             side.turn = side.turn.max(bytes);
         }
-        self.inferred = self.inferred.saturating_add(done.inferred);
+        self.known.add(done, time);
         self.turns += u64::from(done.request_bytes > 0 && done.response_bytes > 0);
     }
 
@@ -145,6 +218,7 @@ impl Figures {
             if flow.extras.trouble().is_some() {
                 let counts = flow.counts(s);
                 side.retransmitted += counts.retransmitted_data;
+                side.needless += counts.spurious;
                 side.out_of_order += counts.out_of_order;
                 side.triples += counts.duplicate_triples;
             }
@@ -181,7 +255,7 @@ impl Figures {
     /// The diagnosis table. `is_known`: whose time it was, of most transactions.
     pub fn diagnosis(&self, time: &TimeShares, is_known: bool) -> Vec<v1::Diagnosis> {
         let is_told = |category: &&str| is_known || time_of(category, time).is_none();
-        Self::rows(time, self.inferred, |category| {
+        Self::rows(time, self.known.inferred, |category| {
             Some(category)
                 .filter(is_told)
                 .map(|category| self.value(category, time))
@@ -226,13 +300,22 @@ impl Figures {
 
     /// Bottlenecks of everything, which took this time.
     pub fn bottlenecks_of(&self, time: &TimeShares) -> Vec<v1::Bottleneck> {
-        Self::bottlenecks(time, self.inferred)
+        let sum = |count: fn(&Side) -> u64| self.sides.iter().map(count).sum::<u64>();
+        let needless = sum(|side| side.needless);
+        let is_needless = needless > 0 && 2 * needless >= sum(|side| side.retransmitted);
+        let known = Known {
+            is_needless,
+            ..self.known
+        };
+        Self::bottlenecks(time, &known)
     }
 
-    /// Bottlenecks by the seconds that they cost, most first. `inferred`: see [`Finished::inferred`].
-    pub fn bottlenecks(time: &TimeShares, inferred: u64) -> Vec<v1::Bottleneck> {
-        let known = [time.receiver, time.sender, time.nagle, time.recovery, time.slow_start];
-        let other = known.iter().fold(time.protocol, |rest, ns| rest.saturating_sub(*ns));
+    /// Bottlenecks by the seconds that they cost, most first.
+    pub fn bottlenecks(time: &TimeShares, known: &Known) -> Vec<v1::Bottleneck> {
+        let windows = known.windows.remedy(time.slow_start, known.is_needless);
+        let inferred = known.inferred;
+        let parts = [time.receiver, time.sender, time.nagle, time.recovery, time.slow_start];
+        let other = parts.iter().fold(time.protocol, |rest, ns| rest.saturating_sub(*ns));
         let costs = [
             ("USER_THINK", time.think, "nothing: people and timers"),
             ("CLIENT_PROCESSING", time.client, "a faster client"),
@@ -248,7 +331,7 @@ impl Figures {
             ("SENDER", time.sender, "a larger send buffer"),
             ("NAGLE", time.nagle, "one write for each message, or TCP_NODELAY"),
             ("LOSS_RECOVERY", time.recovery, "a path without loss"),
-            ("CONGESTION_WINDOW", time.slow_start, "longer connections, less loss"),
+            ("CONGESTION_WINDOW", time.slow_start, windows),
             ("PROTOCOL_OTHER", other, "not known"),
         ];
         let mut costs: Vec<_> = costs.into_iter().filter(|cost| cost.1 > 0).collect();
@@ -412,7 +495,7 @@ mod tests {
                 client.verdict,
                 client.of,
                 client.uncertain,
-                Figures::bottlenecks(&time, 0).remove(0).remedy,
+                Figures::bottlenecks(&time, &Known::default()).remove(0).remedy,
             )
         };
         let (verdict, of, uncertain, remedy) = rows(0);
@@ -450,7 +533,11 @@ mod tests {
                     .find(|row| row.category == category)
                     .map(|row| row.verdict.clone())
             };
-            let cost = Figures::bottlenecks(&time, inferred).remove(0);
+            let known = Known {
+                inferred,
+                ..Known::default()
+            };
+            let cost = Figures::bottlenecks(&time, &known).remove(0);
             (
                 verdict("TCP_WINDOW").unwrap_or_default(),
                 verdict("PROTOCOL").unwrap_or_default(),
@@ -469,6 +556,38 @@ mod tests {
         assert_eq!(rows(0).2, None);
     }
 
+    /// Responses that began with a connection, after a rest, or while something was lost; each takes 2 s of small windows.
+    #[test]
+    fn what_makes_windows_larger_follows_from_what_made_them_small() {
+        let remedy = |transactions: &[(u32, u64, u32)], is_needless: bool| {
+            let (mut known, mut all) = (Known::default(), TimeShares::default());
+            for (index, rest, losses) in transactions {
+                let done = Finished {
+                    index: *index,
+                    client: Some(*rest),
+                    losses: *losses,
+                    ..Finished::answered(0, REST)
+                };
+                let time = TimeShares {
+                    protocol: 2 * REST,
+                    slow_start: 2 * REST,
+                    ..TimeShares::default()
+                };
+                known.add(&done, &time);
+                all.add(&time);
+            }
+            known.is_needless = is_needless;
+            Figures::bottlenecks(&all, &known).remove(0).remedy
+        };
+        let rested = (2, 5 * REST, 0);
+        assert_eq!(remedy(&[(1, 0, 0)], false), "a larger initial congestion window");
+        assert!(remedy(&[(1, 0, 0), (1, 0, 0), rested], false).contains("stay open"));
+        assert!(remedy(&[(1, 0, 0), rested, rested], false).contains("after idle"));
+        assert_eq!(remedy(&[(1, 0, 3), (2, 0, 1), rested], false), "less loss");
+        assert!(remedy(&[(1, 0, 3), (2, 0, 1), rested], true).contains("order"));
+        assert!(remedy(&[(1, 0, 0), (2, 0, 0), (2, 0, 0)], true).contains("grows faster"));
+    }
+
     #[test]
     fn the_most_costly_comes_first_and_all_add_up() {
         let time = TimeShares {
@@ -480,7 +599,7 @@ mod tests {
             latency: 7_000,
             ..TimeShares::default()
         };
-        let list = Figures::bottlenecks(&time, 0);
+        let list = Figures::bottlenecks(&time, &Known::default());
         let names: Vec<_> = list.iter().map(|b| b.name.as_str()).collect();
         assert_eq!(
             names,

@@ -423,6 +423,7 @@ impl State {
             last: block.last,
             bytes: block.bytes,
             packets: block.packets,
+            flight: block.flight,
         });
         if block.known & 1 != 0 {
             flow.acknowledge(1 - side, block.ack, r.time());
@@ -496,7 +497,7 @@ impl State {
         self.totals.uncertain = [server, time.client_uncertain]
             .iter()
             .fold(self.totals.uncertain, |sum, ns| sum.saturating_add(*ns));
-        self.totals.figures.transaction(done);
+        self.totals.figures.transaction(done, time);
         if let Some(marked) = &mut self.marked {
             marked.add(done, time);
         }
@@ -577,6 +578,7 @@ impl State {
             rtt: rtt.rtt,
             is_data,
             is_prompt,
+            is_one_left: (1..2 * segment).contains(&rtt.flight),
         });
         flow.acknowledged(side, rtt.ack, time);
         // A handshake is no transfer, nor is data that was acknowledged whole, unless it goes on and on.

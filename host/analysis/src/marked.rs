@@ -2,7 +2,7 @@
 
 use weir_messages::v1;
 
-use crate::diagnosis::Figures;
+use crate::diagnosis::{Figures, Known};
 use crate::message::timestamp;
 use crate::shares::TimeShares;
 use crate::turns::Finished;
@@ -32,8 +32,7 @@ pub(crate) struct Marked {
     /// The first packet, once there is one.
     start: Option<u64>,
     time: TimeShares,
-    /// See [`Finished::inferred`].
-    inferred: u64,
+    known: Known,
     transactions: u64,
     crossing: u64,
 }
@@ -44,7 +43,7 @@ impl Marked {
             range,
             start: None,
             time: TimeShares::default(),
-            inferred: 0,
+            known: Known::default(),
             transactions: 0,
             crossing: 0,
         }
@@ -72,7 +71,7 @@ impl Marked {
             .saturating_add(done.end.unwrap_or(0));
         if (from..to).contains(&done.request_time) {
             self.time.add(time);
-            self.inferred = self.inferred.saturating_add(done.inferred);
+            self.known.add(done, time);
             self.transactions += 1;
         } else if done.request_time < from && end >= from {
             self.crossing += 1;
@@ -86,8 +85,8 @@ impl Marked {
             transactions: self.transactions,
             crossing: self.crossing,
             shares: Some(self.time.message()),
-            bottlenecks: Figures::bottlenecks(&self.time, self.inferred),
-            diagnosis: Figures::diagnosis_of_time(&self.time, self.inferred),
+            bottlenecks: Figures::bottlenecks(&self.time, &self.known),
+            diagnosis: Figures::diagnosis_of_time(&self.time, self.known.inferred),
         }
     }
 }

@@ -94,6 +94,8 @@ pub struct DataBlock {
     pub bytes: u32,
     /// Segments.
     pub packets: u16,
+    /// Bytes of its sender in flight behind the tap at its end.
+    pub flight: u32,
 }
 
 /// An ACK that covered data, and how long after it it passed the tap.
@@ -113,6 +115,8 @@ pub struct Acknowledged {
     pub is_data: bool,
     /// Its sender cannot have held it back, for a timer or until it had data to send.
     pub is_prompt: bool,
+    /// It left less than two full segments in flight, and not nothing: their receiver may hold back the ACK of those (RFC 1122 4.2.3.2).
+    pub is_one_left: bool,
 }
 
 /// Keeps connections, transactions and findings, not segments: most who want the others want none of these.

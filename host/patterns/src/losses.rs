@@ -765,6 +765,7 @@ mod tests {
                 last: time,
                 bytes: 1000,
                 packets: 1,
+                flight: 1000,
             };
             losses.block(&block, &mut Route::new(&ends, 0));
             if !when(i) {
@@ -893,6 +894,7 @@ mod tests {
             last: START,
             bytes: 1_000_000,
             packets: 575,
+            flight: 0,
         };
         losses.block(&block, &mut route);
         timeline.block(&block);

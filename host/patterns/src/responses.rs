@@ -45,7 +45,9 @@ const LARGE: u64 = 100;
 const DELAYED: std::ops::RangeInclusive<u64> = 30_000_000..=510_000_000;
 /// What waited for an ACK comes within so many ns after it and the way to the sender and back.
 const AT_ONCE: u64 = 5_000_000;
-/// What comes up to so many times as late did not wait for it, and tells how often data comes by chance.
+/// Hosts are not slower than this by themselves, ns; what comes so much later may come by chance.
+const AT_ONCE_SURELY: u64 = 1_000_000;
+/// What comes in the time behind that, up to so many times as long in all, did not wait for it, and tells how often data comes by chance.
 pub(crate) const LATER: u64 = 4;
 /// Bins of the course of response times.
 const COURSE: usize = 128;
@@ -183,10 +185,15 @@ pub(crate) struct Service {
     /// Delays of the ACKs that data came right behind, and how many of these data were less than a segment.
     pub ack_delays: Durations,
     pub small: u64,
-    /// Data that came later behind such ACKs, up to [`LATER`] times as late as what comes right behind them.
+    /// Data that came later behind such ACKs, in [`LATER`] less one times as long a time.
     pub later: u64,
-    /// Of them, ACKs of clients.
+    /// Of them, ACKs of clients; those that data came behind as soon as its sender can have heard; the first ones of their connections;
+    /// those behind repeats; and those that may have been later.
     pub by_client: u64,
+    pub sure: u64,
+    pub first: u64,
+    pub lossy: u64,
+    pub least: u64,
     /// Smallest round trips of its connections.
     pub trips: Durations,
     /// Time until segments of its responses came again that were lost before the tap, as far as that shows.
@@ -207,9 +214,24 @@ impl Service {
             small: 0,
             later: 0,
             by_client: 0,
+            sure: 0,
+            first: 0,
+            lossy: 0,
+            least: 0,
             trips: Durations::default(),
             repeats: Durations::default(),
         }
+    }
+
+    /// Data waited for a late ACK.
+    fn waited(&mut self, waited: &Waited) {
+        self.ack_delays.add(waited.ns.into());
+        self.by_client += u64::from(!waited.by_server);
+        self.small += u64::from(waited.is_small);
+        self.sure += u64::from(waited.is_sure);
+        self.first += u64::from(waited.is_first);
+        self.lossy += u64::from(waited.is_lossy);
+        self.least += u64::from(waited.is_least);
     }
 
     /// A segment of a response brought so many bytes, or several did so on average.
@@ -259,15 +281,6 @@ impl From<Counts> for Segments {
     }
 }
 
-/// Something was late.
-#[derive(Clone, Copy, Debug, Default)]
-struct Delay {
-    /// When it came, TAI ns.
-    at: u64,
-    /// How late, ns; 0: nothing was.
-    ns: u32,
-}
-
 /// What ACKs tell of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
@@ -275,11 +288,60 @@ struct Acks {
     id: FlowId,
     /// Smallest round trip from the tap to each side, ns; 0: not known.
     trips: [u64; 2],
-    /// Last ACK that was late, and whether the server sent it.
-    late: Delay,
+    /// Last ACK that was late: when it came, TAI ns, and how late it was, ns.
+    late_at: u64,
+    late_ns: u32,
+    /// When data came right behind such an ACK, which it had waited for, TAI ns; and how late those of the transaction were, µs.
+    waited_us: u32,
+    waited_at: u64,
+    /// When an ACK left less than two segments in flight, TAI ns; 0: the newest left more, or nothing.
+    one_left_at: u64,
+    /// Whether the server sent the late ACK, and this one.
     late_by_server: bool,
-    /// Data came right behind such an ACK, which it had waited for.
-    waited: Delay,
+    one_left_by_server: bool,
+    /// It was the first of data of its side; it came in the middle of a block.
+    late_is_first: bool,
+    late_is_within: bool,
+    /// Sides whose smallest round trip is the path's: no host held its ACK back.
+    are_paths: [bool; 2],
+    /// Sides that have acknowledged data.
+    have_acked: [bool; 2],
+}
+
+/// How long behind a late ACK data passed.
+#[derive(Clone, Copy, Debug)]
+enum Behind {
+    /// As long as the way to its sender and back takes; surely: hardly longer.
+    Right { surely: bool },
+    /// Later, as it does by chance.
+    Later,
+    /// Sooner than its sender can have heard, or much later.
+    No,
+}
+
+impl Acks {
+    /// What passed so many ns behind the late ACK.
+    fn behind(&self, ns: u64) -> Behind {
+        let sender = usize::from(!self.late_by_server);
+        let (trip, is_path) = (self.trips[sender], self.are_paths[sender]);
+        let soonest = if is_path {
+            (trip - trip / 16).saturating_sub(AT_ONCE_SURELY)
+        } else {
+            0
+        };
+        let soon = trip + AT_ONCE;
+        if ns < soonest {
+            Behind::No
+        } else if ns <= soon {
+            Behind::Right {
+                surely: is_path && ns <= trip + AT_ONCE_SURELY,
+            }
+        } else if ns <= soonest + LATER * (soon - soonest) {
+            Behind::Later
+        } else {
+            Behind::No
+        }
+    }
 }
 
 /// What data tells of it.
@@ -300,6 +362,10 @@ struct Data {
     tiny: u8,
     /// There was a late ACK since the last data.
     is_late: bool,
+    /// The last block of either side was full segments only.
+    is_whole: bool,
+    /// Sides that have sent data again.
+    have_lost: [bool; 2],
 }
 
 /// The turn of a connection: two lines of the cache, of which most facts need one. Each tells whose it is.
@@ -352,18 +418,61 @@ impl Turn {
         (self.acks.id, self.data.id) = (id, id);
     }
 
-    /// A round trip.
-    fn acknowledged(&mut self, ack: &Acknowledged) {
-        let trip = &mut self.acks.trips[usize::from(ack.by_server)];
+    /// A round trip. Returns what its segment tells of a late ACK before it.
+    fn acknowledged(&mut self, ack: &Acknowledged) -> Option<Resumed> {
+        let side = usize::from(ack.by_server);
+        let waited = (ack.is_data && self.data.is_late).then(|| self.resumed(ack)).flatten();
+        let acks = &mut self.acks;
+        let trip = &mut acks.trips[side];
         *trip = if *trip == 0 { ack.rtt } else { ack.rtt.min(*trip) };
+        acks.are_paths[side] |= !ack.is_data || ack.is_prompt;
         let delay = ack.rtt - *trip;
-        if ack.is_data && DELAYED.contains(&delay) {
-            self.acks.late = Delay {
-                at: ack.time,
-                ns: delay as u32,
-            };
-            self.acks.late_by_server = ack.by_server;
-            self.data.is_late = true;
+        if ack.is_data {
+            if DELAYED.contains(&delay) && !ack.is_prompt {
+                (acks.late_at, acks.late_ns) = (ack.time, delay as u32);
+                acks.late_by_server = ack.by_server;
+                (acks.late_is_first, acks.late_is_within) = (!acks.have_acked[side], false);
+                self.data.is_late = true;
+            }
+            acks.one_left_at = if ack.is_one_left { ack.time } else { 0 };
+            acks.one_left_by_server = ack.by_server;
+            acks.have_acked[side] = true;
+        }
+        waited
+    }
+
+    /// What the segment that `ack` timed tells, if it is the first that passed behind a late ACK: it is in the middle of a block, and whole, as
+    /// more was written.
+    fn resumed(&mut self, ack: &Acknowledged) -> Option<Resumed> {
+        let acks = &self.acks;
+        let sent = ack.time.saturating_sub(ack.rtt);
+        // Behind what left something in flight, nothing need have waited.
+        if acks.one_left_at == acks.late_at || acks.late_by_server != ack.by_server {
+            return None;
+        }
+        match acks.behind(sent.checked_sub(acks.late_at)?) {
+            Behind::Right { surely } => Some(Resumed::Waited(self.waited(sent, false, surely))),
+            behind => {
+                self.data.is_late = false;
+                matches!(behind, Behind::Later).then_some(Resumed::Later)
+            }
+        }
+    }
+
+    /// Data that passed at `at` had waited for the late ACK.
+    fn waited(&mut self, at: u64, is_small: bool, is_sure: bool) -> Waited {
+        self.data.is_late = false;
+        let acks = &mut self.acks;
+        acks.waited_at = at;
+        acks.waited_us = acks.waited_us.saturating_add(acks.late_ns / 1_000);
+        Waited {
+            ns: acks.late_ns,
+            by_server: acks.late_by_server,
+            is_small,
+            is_sure,
+            is_first: acks.late_is_first,
+            is_lossy: self.data.have_lost[usize::from(!acks.late_by_server)],
+            is_least: !acks.are_paths[usize::from(acks.late_by_server)],
         }
     }
 
@@ -401,28 +510,96 @@ impl Turn {
     /// Data came after a late ACK: had it waited for it?
     #[inline(never)]
     fn follow(&mut self, block: &DataBlock, service: &mut Service) {
-        let acks = &mut self.acks;
-        self.data.is_late = false;
+        let acks = &self.acks;
         if acks.late_by_server == block.from_server {
             // What comes now answers this.
+            self.data.is_late = false;
             return;
         }
-        let soon = acks.trips[usize::from(block.from_server)] + AT_ONCE;
-        let Some(behind) = block.first.checked_sub(acks.late.at) else {
+        let Some(behind) = block.first.checked_sub(acks.late_at) else {
+            // Of the middle of a block nothing is known here; its last segment may have waited.
+            let last = block.last.checked_sub(acks.late_at).map(|behind| acks.behind(behind));
+            self.acks.late_is_within = true;
+            if let Some(Behind::Right { surely }) = last
+                && is_rest(block, service)
+            {
+                let waited = self.waited(block.last, true, surely);
+                service.waited(&waited);
+            }
             return;
         };
-        if behind > soon {
-            service.later += u64::from(behind <= LATER * soon);
+        let behind = acks.behind(behind);
+        if let Behind::Right { surely } = behind
+            && !acks.late_is_within
+        {
+            let is_small = u64::from(block.bytes) < service.mss();
+            let waited = self.waited(block.first, is_small, surely);
+            service.waited(&waited);
             return;
         }
-        acks.waited = Delay {
-            at: block.first,
-            ns: acks.late.ns,
-        };
-        service.ack_delays.add(acks.late.ns.into());
-        service.by_client += u64::from(!acks.late_by_server);
-        service.small += u64::from(u64::from(block.bytes) < service.mss());
+        self.data.is_late = false;
+        service.later += u64::from(!acks.late_is_within && matches!(behind, Behind::Later));
     }
+
+    /// A block begins, or its last segment came, long after an ACK that had left less than two segments in flight, and those are acknowledged
+    /// now: it waited for that ACK, of which no record tells. Who begins a block behind less than full segments may have had nothing to send.
+    #[inline(never)]
+    fn follow_untold(&mut self, block: &DataBlock, service: &mut Service) {
+        let acks = &mut self.acks;
+        let at = std::mem::take(&mut acks.one_left_at);
+        if acks.one_left_by_server == block.from_server {
+            return;
+        }
+        let next = if at >= block.first {
+            is_rest(block, service).then_some((block.last, true))
+        } else {
+            let is_next = self.data.is_whole && block.flight == block.bytes;
+            is_next.then_some((block.first, u64::from(block.bytes) < service.mss()))
+        };
+        let Some((next, is_small)) = next else { return };
+        let delay = next.saturating_sub(at).saturating_sub(acks.trips[0] + acks.trips[1]);
+        if DELAYED.contains(&delay) {
+            (acks.late_at, acks.late_ns) = (at, delay as u32);
+            acks.late_by_server = !block.from_server;
+            acks.late_is_first = false;
+            let waited = self.waited(next, is_small, true);
+            service.waited(&waited);
+        }
+    }
+}
+
+/// Whether the last segment of a block was less than a full one, and all before it acknowledged when it went. (Its sender had more: the block
+/// went on without PSH.)
+const fn is_rest(block: &DataBlock, service: &Service) -> bool {
+    block.packets > 1 && block.flight > 0 && (block.flight as u64) < service.mss()
+}
+
+/// Data that waited for an ACK.
+#[derive(Clone, Copy, Debug)]
+struct Waited {
+    /// How late the ACK was, ns.
+    ns: u32,
+    /// The server sent the ACK.
+    by_server: bool,
+    /// The data was less than a segment.
+    is_small: bool,
+    /// It came as soon as its sender can have heard.
+    is_sure: bool,
+    /// The ACK was the first of the connection for data of that side.
+    is_first: bool,
+    /// The side had sent something again on the connection.
+    is_lossy: bool,
+    /// How long the path takes is not known, and the ACK was so late at least.
+    is_least: bool,
+}
+
+/// What a segment in the middle of a block tells of a late ACK before it.
+#[derive(Clone, Copy, Debug)]
+enum Resumed {
+    /// It had waited for it.
+    Waited(Waited),
+    /// It came later.
+    Later,
 }
 
 /// All of it.
@@ -537,6 +714,10 @@ impl Detector for Responses {
         if turn.data.is_late {
             turn.follow(block, service);
         }
+        if turn.acks.one_left_at > 0 {
+            turn.follow_untold(block, service);
+        }
+        turn.data.is_whole = u64::from(block.bytes).is_multiple_of(service.mss());
         if block.from_server {
             turn.data.service = number as u16;
             turn.respond(block, service);
@@ -546,13 +727,20 @@ impl Detector for Responses {
     }
 
     #[inline]
-    fn acknowledged(&mut self, ack: &Acknowledged, _: &mut Route) {
+    fn acknowledged(&mut self, ack: &Acknowledged, route: &mut Route) {
         let place = self.place(ack.id);
         let turn = &mut self.turns[place];
         if turn.acks.id != ack.id {
             turn.renew(ack.id, &mut self.services);
         }
-        turn.acknowledged(ack);
+        if let Some(resumed) = turn.acknowledged(ack)
+            && let Some(service) = self.service(route)
+        {
+            match resumed {
+                Resumed::Waited(waited) => self.services[service].waited(&waited),
+                Resumed::Later => self.services[service].later += 1,
+            }
+        }
     }
 
     fn transaction(&mut self, transaction: &Transaction<'_>, route: &mut Route) {
@@ -594,11 +782,11 @@ impl Detector for Responses {
             turn.data.finish(own);
         }
         let segments = Segments::from(std::mem::take(&mut turn.data.finished));
-        let waited = turn.acks.waited;
+        let (waited_at, waited_us) = (turn.acks.waited_at, turn.acks.waited_us);
         let trip = turn.acks.trips[0] + turn.acks.trips[1];
-        let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&waited.at);
+        let has_waited = (facts.request_time..=asked.saturating_add(end)).contains(&waited_at);
         if has_waited {
-            turn.acks.waited = Delay::default();
+            (turn.acks.waited_at, turn.acks.waited_us) = (0, 0);
         }
         if trip > 0 {
             own.trips.add(trip);
@@ -614,7 +802,7 @@ impl Detector for Responses {
         row.span = (row.span.0.min(facts.request_time), row.span.1.max(asked + end));
         if has_waited {
             row.delayed += 1;
-            row.delayed_ns += u64::from(waited.ns);
+            row.delayed_ns += u64::from(waited_us) * 1_000;
         } else if facts.losses == 0 && !facts.overlapped {
             row.times.add(end);
         }
@@ -633,11 +821,16 @@ impl Detector for Responses {
     }
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
-        let is_data = verdict.length > 0 && !verdict.handshake;
-        if verdict.class == Class::Retransmission
-            && verdict.place == Place::BeforeTap
+        if verdict.class != Class::Retransmission || verdict.length == 0 || verdict.handshake {
+            return;
+        }
+        let place = self.place(verdict.connection);
+        let data = &mut self.turns[place].data;
+        if data.id == verdict.connection {
+            data.have_lost[usize::from(verdict.from_server)] = true;
+        }
+        if verdict.place == Place::BeforeTap
             && verdict.from_server
-            && is_data
             && let Some(service) = self.service(route)
         {
             self.services[service]
@@ -682,11 +875,141 @@ mod tests {
             last: at,
             bytes,
             packets,
+            flight: bytes,
         }
     }
 
     fn tell(responses: &mut Responses, block: &DataBlock) {
         responses.block(block, &mut Route::new(&block.ends, 0));
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// An ACK of the client (of the server: the other way round) at `at`, ms, after `rtt` ms.
+    fn ack(at: u64, rtt: u64, by_server: bool) -> Acknowledged {
+        let block = response(1, 0, 0, 0);
+        Acknowledged {
+            id: block.id,
+            ends: block.ends,
+            by_server,
+            time: at * MS,
+            rtt: rtt * MS,
+            is_data: true,
+            is_prompt: false,
+            is_one_left: false,
+        }
+    }
+
+    /// What waited for ACKs that came 200 ms late, of a server 40 ms behind the tap.
+    fn waits(has_path: bool, tell: impl FnOnce(&mut Responses)) -> (u64, Service) {
+        let mut responses = Responses::default();
+        let mut route = Route::new(&response(1, 0, 0, 0).ends, 0);
+        for (by_server, rtt) in [(true, 40), (false, 10)] {
+            let handshake = Acknowledged {
+                is_data: !has_path,
+                ..ack(rtt, rtt, by_server)
+            };
+            responses.acknowledged(&handshake, &mut route);
+        }
+        tell(&mut responses);
+        let service = responses.services().remove(0);
+        (service.ack_delays.count(), service)
+    }
+
+    /// A block of the server from `first` to `last` ms, so many bytes in flight at its end.
+    fn block(first: u64, last: u64, bytes: u32, packets: u16, flight: u32) -> DataBlock {
+        DataBlock {
+            last: last * MS,
+            flight,
+            ..response(1, first * MS, bytes, packets)
+        }
+    }
+
+    fn told(responses: &mut Responses, ack: &Acknowledged) {
+        responses.acknowledged(ack, &mut Route::new(&ack.ends, 0));
+    }
+
+    /// The ACK of the first of two pieces comes at 310 ms. Sooner than the way to the server and back takes it has heard of nothing.
+    #[test]
+    fn what_waited_comes_as_soon_as_its_sender_has_heard() {
+        for (next, count, sure, later) in [(350, 1, 1, 0), (354, 1, 0, 0), (340, 0, 0, 0), (360, 0, 0, 1)] {
+            let (waited, service) = waits(true, |responses| {
+                tell(responses, &block(100, 100, 1460, 1, 1460));
+                told(responses, &ack(310, 210, false));
+                tell(responses, &block(next, next, 500, 1, 500));
+            });
+            assert_eq!((waited, service.sure, service.later), (count, sure, later), "{next}");
+            assert_eq!((service.small, service.least), (count, 0), "{next}");
+        }
+        // Without a handshake the path may be shorter, and the ACK was so late at least.
+        let (waited, service) = waits(false, |responses| {
+            told(responses, &ack(310, 210, false));
+            tell(responses, &block(350, 350, 500, 1, 500));
+        });
+        assert_eq!((waited, service.least, service.sure), (1, 1, 0));
+    }
+
+    /// In one block: the next segment was timed, and passed right behind the late ACK; or the last one, less than full, did.
+    #[test]
+    fn what_waited_may_be_in_the_middle_of_a_block() {
+        let (waited, service) = waits(true, |responses| {
+            told(responses, &ack(310, 210, false));
+            told(responses, &ack(361, 11, false));
+            tell(responses, &block(100, 400, 9_000, 7, 500));
+        });
+        assert_eq!((waited, service.small, service.first), (1, 0, 1));
+        // The first behind it came too soon: the next one was let go by another ACK.
+        let (waited, service) = waits(true, |responses| {
+            told(responses, &ack(310, 210, false));
+            told(responses, &ack(341, 11, false));
+            told(responses, &ack(361, 11, false));
+            tell(responses, &block(100, 400, 9_000, 7, 500));
+        });
+        assert_eq!((waited, service.later), (0, 0));
+        for (flight, count) in [(500, 1), (1_960, 0)] {
+            let (waited, service) = waits(true, |responses| {
+                tell(responses, &block(90, 90, 1_460, 1, 1_460));
+                told(responses, &ack(310, 210, false));
+                tell(responses, &block(100, 350, 1_960, 2, flight));
+                tell(responses, &block(370, 370, 500, 1, 500));
+            });
+            assert_eq!((waited, service.small, service.later), (count, count, 0), "{flight}");
+        }
+    }
+
+    /// An ACK left one segment in flight, and no record tells of the one that the rest waited for.
+    #[test]
+    fn what_waited_for_an_untold_ack_is_the_rest_of_a_block() {
+        for (last, is_one_left, count) in [(350, true, 1), (350, false, 0), (170, true, 0)] {
+            let (waited, service) = waits(true, |responses| {
+                tell(responses, &block(90, 90, 1_460, 1, 1_460));
+                let before = Acknowledged {
+                    is_one_left,
+                    ..ack(110, 10, false)
+                };
+                told(responses, &before);
+                tell(responses, &block(100, last, 4_000, 3, 1_080));
+            });
+            assert_eq!((waited, service.small), (count, count), "{last} {is_one_left}");
+        }
+    }
+
+    /// Or of the next block, behind full segments; who sends less may have had nothing to send for so long.
+    #[test]
+    fn what_waited_for_an_untold_ack_is_the_next_block() {
+        for (bytes, flight, count) in [(4_380, 4_380, 1), (4_000, 4_380, 0), (4_380, 5_840, 0)] {
+            let (waited, service) = waits(true, |responses| {
+                tell(responses, &block(90, 90, 1_460, 1, 1_460));
+                tell(responses, &block(100, 100, bytes, 3, bytes));
+                let before = Acknowledged {
+                    is_one_left: true,
+                    ..ack(110, 10, false)
+                };
+                told(responses, &before);
+                tell(responses, &block(350, 350, 4_380, 3, flight));
+            });
+            assert_eq!((waited, service.small), (count, 0), "{bytes} {flight}");
+        }
     }
 
     /// A connection closes long after its last response; others take its place meanwhile.

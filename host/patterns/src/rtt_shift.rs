@@ -335,6 +335,7 @@ mod tests {
                         rtt,
                         is_data,
                         is_prompt: true,
+                        is_one_left: false,
                     };
                     shift.acknowledged(&ack, &mut Route::new(&ack.ends, 0));
                 }

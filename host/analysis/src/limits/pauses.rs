@@ -32,7 +32,10 @@ impl Transfer {
             }
             (Some(_), Some(tail)) => {
                 let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
+                // What Nagle's algorithm kept back had been written.
+                let is_held = self.spans.ends_with(b.first, Cause::Nagle);
                 if is_pause
+                    && !is_held
                     && (self
                         .writes
                         .pause(tail.end, path.window, self.loss_flight == 0 && self.sender_bytes > 0)
@@ -361,13 +364,28 @@ impl Transfer {
         if b.last.saturating_sub(b.first) < DELAYED_ACK {
             return;
         }
-        let Some(ack) = self.trigger(b.first, b.last, path) else {
-            return;
-        };
-        if is_delayed(ack.rtt, ack.flight, path) {
-            let cause = self.held_back(ack, path);
-            self.span(ack.sent(), b.last, cause, path);
+        if let Some(ack) = self.trigger(b.first, b.last, path) {
+            if is_delayed(ack.rtt, ack.flight, path) {
+                let cause = self.held_back(ack, path);
+                self.span(ack.sent(), b.last, cause, path);
+            }
+        } else if let Some(before) = self.before_untold(b, path) {
+            let cause = self.held_back(before, path);
+            self.span(before.time, b.last, cause, path);
         }
+    }
+
+    /// The last ACK before one of which no record tells, for which the last segment of `b` waited: less than two full segments were in
+    /// flight behind it, which their receiver did not acknowledge at once, and all of `b` but that segment. (Their sender had more: the block
+    /// went on without PSH.)
+    fn before_untold(&self, b: &Block, path: &Path) -> Option<Sample> {
+        let before = *self.samples.last()?;
+        let rest = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
+        let is_all = before.ack.wrapping_add(before.flight) == rest && b.flight < path.payload;
+        let is_odd = (1..2 * path.payload).contains(&before.flight);
+        let late = b.last.saturating_sub(before.time.saturating_add(path.round_trip()));
+        let is_within = (b.first..=b.last).contains(&before.time);
+        (is_all && is_odd && is_within && (DELAYED_ACK..DELAYED_ACK_MOST).contains(&late)).then_some(before)
     }
 
     /// What made less than a segment wait for an ACK: Nagle's algorithm, or the congestion window, which begins with

@@ -49,6 +49,12 @@ impl Spans {
         self.0.clear();
     }
 
+    /// Whether one of the last two is of `cause` and ends at `time`.
+    pub fn ends_with(&self, time: u64, cause: Cause) -> bool {
+        let mut last = self.0.iter().rev().take(2);
+        last.any(|span| span.cause == cause && span.to == time)
+    }
+
     pub const fn are_many(&self) -> bool {
         self.0.len() >= MANY
     }

@@ -47,6 +47,8 @@ pub(super) struct Trip {
     flight_max: u32,
     /// The smallest of its round trips behind the tap that the receiver's delay of an ACK is no part of, ns, if there were any.
     prompt: Option<u64>,
+    /// Its last ACK left nothing in flight, and less than two full segments had been: a receiver keeps that back (RFC 1122 4.2.3.2).
+    alone: bool,
     /// Share of it between a full segment with PSH and the next segment.
     silent: f64,
     /// The send buffer is known to have paused in it: between such pauses data goes as fast as the sender's congestion
@@ -97,8 +99,10 @@ impl Trip {
     /// Time of it that packets waited in queues, ns. `by`: what it was charged to.
     pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
         let Some(base) = path.base else { return 0 };
-        // Three segments and more with one late ACK waited for their receiver: the first two would have had their own.
-        if self.prompt.is_none() && self.flight_max >= ROOM * path.payload && is_delayed(self.rtt, 0, path) {
+        // Three segments and more with one late ACK waited for their receiver: the first two would have had their own. And what is less than
+        // two has none before a timer runs out.
+        let is_held = self.alone || self.flight_max >= ROOM * path.payload;
+        if self.prompt.is_none() && is_held && is_delayed(self.rtt, 0, path) {
             return 0;
         }
         // So did what is acknowledged all at once and fills a window, or was waited for by Nagle's algorithm. An application that pauses
@@ -231,6 +235,7 @@ impl Transfer {
                 gross,
                 flight_max,
                 prompt: prompt.take().filter(|_| !held),
+                alone: s.flight == 0 && s.flight_max < 2 * path.payload,
                 silent,
                 buffered,
                 paused,

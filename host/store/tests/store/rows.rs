@@ -32,6 +32,7 @@ pub fn blocks(numbers: std::ops::Range<u64>, step: u64) -> Vec<(Table, RecordBat
                 last: time,
                 bytes: number as u32,
                 packets: 1,
+                flight: 0,
             })
             .unwrap();
     }
