@@ -3,7 +3,7 @@
 use weir_messages::v1;
 use weir_record::CloseCause;
 
-use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap, sender_bytes};
+use crate::ceilings::{LIGHT, Mishap, at_unscaled_most, is_stuck, mishap, sender_bytes};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::given::Given;
@@ -13,7 +13,8 @@ use crate::message::{Failure, address, failed, period, seconds};
 use crate::numbers::{connections, count, decimal, duration, lasting, several};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
-use crate::setup::Outcome;
+use crate::resets::{FORGOTTEN, Resets};
+use crate::setup::{Outcome, Unscaled};
 use crate::shares::Measure;
 use crate::stale::Stale;
 use crate::surroundings::Surroundings;
@@ -33,8 +34,6 @@ const WINDOW_SECONDS: f64 = 0.01;
 /// Hosts whose closed windows are counted apart, and those that are named.
 const ZERO_WINDOW_HOSTS: usize = 64;
 const NAMED_HOSTS: usize = 5;
-/// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs.
-const FORGOTTEN: u64 = 60_000_000_000;
 
 /// A host that closed its windows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +51,8 @@ struct ZeroWindowHost {
 pub(crate) struct Rate {
     pub data: u64,
     pub repeated: u64,
+    /// Of these, those of connections that ended in silence.
+    in_vain: u64,
 }
 
 impl Rate {
@@ -60,6 +61,22 @@ impl Rate {
             0.0
         } else {
             self.repeated as f64 / self.data as f64
+        }
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.data += other.data;
+        self.repeated += other.repeated;
+        self.in_vain += other.in_vain;
+    }
+
+    /// Where all are gone, each of them says nothing of single ones.
+    fn of_living(self) -> Self {
+        let in_vain = self.in_vain.min(self.repeated);
+        Self {
+            data: self.data - in_vain,
+            repeated: self.repeated - in_vain,
+            in_vain: 0,
         }
     }
 }
@@ -74,9 +91,28 @@ struct Limited {
     /// Connections whose receivers' windows have a scale that was not seen, and their part of the time, ns.
     unscaled: u64,
     unscaled_ns: u64,
+    /// Whose windows are as large as they can be without a scale, which the handshakes lack, and their part of the time, ns.
+    full: [u64; UNAGREED.len()],
+    full_ns: u64,
     /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trips.
     most: (u64, f64, Measure),
 }
+
+/// Who left the window scale out (RFC 7323 2.2), and what an expert makes of it.
+const UNAGREED: [(Unscaled, &str); 3] = [
+    (
+        Unscaled::Server,
+        "the client offered it and the server did not answer it: the server does not scale (also one that answers by SYN cookies without timestamps), or a firewall or load balancer between takes the option out",
+    ),
+    (
+        Unscaled::Client,
+        "the SYN has none at the tap, and the SYN-ACK answers one: a box between the client and the server changes the option",
+    ),
+    (
+        Unscaled::Both,
+        "the client does not offer it: its system is set so or too old for it, or a box before the tap takes the option out",
+    ),
+];
 
 /// Kinds of findings about limits, what they are about, the key of their value, what else it may be, and what to do.
 const LIMITS: [(&str, &str, &str, [&str; 2]); 3] = [
@@ -173,9 +209,14 @@ pub(crate) struct Findings {
     abortive: Group,
     abortive_by: [u64; 2],
     after_fin: u64,
+    resets: Resets,
+    /// Of the abortive, those that something on the path reset.
+    foreign: u64,
     /// Of them, those with a request that had no answer, by who sent the RST; and of these, those that had been idle before it.
     unanswered_by: [u64; 2],
     unanswered_idle: u64,
+    /// Of those by the server, the ones that something on the path sent.
+    unanswered_foreign: u64,
     pub unanswered: Unanswered,
     established: u64,
     pub rates: [Rate; 2],
@@ -227,10 +268,12 @@ impl Findings {
                 .connection(flow, kind, last.and_then(|last| last.unanswered));
         }
         let is_stale = established && last.is_some_and(|last| self.stale.is_asked(flow, last));
+        let is_foreign = established && self.resets.is_foreign(flow, last);
         let fins = usize::from(flow.sent_fin(0)) + usize::from(flow.sent_fin(1));
         let resets = [flow.sent_rst(0), flow.sent_rst(1)];
         if established && resets != [false; 2] && fins < 2 && kind != Kind::Refused {
             self.abortive.add(flow);
+            self.foreign += u64::from(is_foreign);
             self.after_fin += u64::from(fins == 1);
             for (count, reset) in self.abortive_by.iter_mut().zip(resets) {
                 *count += u64::from(reset);
@@ -241,6 +284,7 @@ impl Findings {
             };
             if let Some(last) = last.filter(waits).filter(|_| !is_stale) {
                 self.unanswered_by[usize::from(resets[1])] += 1;
+                self.unanswered_foreign += u64::from(resets[1] && is_foreign);
                 self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
             }
         }
@@ -249,11 +293,13 @@ impl Findings {
     fn rates(&mut self, flow: &Flow) {
         let mut own = Rate::default();
         for side in 0..2 {
-            let (data, repeated) = (flow.data_packets(side), flow.counts(side).retransmitted_data);
-            self.rates[side].data += data;
-            self.rates[side].repeated += repeated;
-            own.data += data;
-            own.repeated += repeated;
+            let rate = Rate {
+                data: flow.data_packets(side),
+                repeated: flow.counts(side).retransmitted_data,
+                in_vain: flow.extras.trouble().map_or(0, |trouble| trouble.in_vain[side]),
+            };
+            self.rates[side].add(rate);
+            own.add(rate);
         }
         if own.repeated > 0 && own.value() > RETRANSMISSION_LINE {
             self.repeating.add(flow);
@@ -414,6 +460,12 @@ impl Findings {
                     limited.unscaled += 1;
                     limited.unscaled_ns = limited.unscaled_ns.saturating_add(ns);
                 }
+                if let Some(by) = at_unscaled_most(flow, 1 - side) {
+                    for (n, (who, _)) in limited.full.iter_mut().zip(UNAGREED) {
+                        *n += u64::from(who == by);
+                    }
+                    limited.full_ns = limited.full_ns.saturating_add(ns);
+                }
                 if ns > limited.most.0 {
                     limited.most = (ns, value, m);
                 }
@@ -550,7 +602,28 @@ impl Findings {
             ));
         }
         let is_unsure = is_seldom || 2 * limited.unscaled_ns > limited.ns;
-        evidence.extend(otherwise.map(str::to_owned));
+        let mut values = vec![
+            (key, value),
+            ("seconds", cost),
+            ("costSeconds", cost),
+            ("rttSeconds", seconds(trip)),
+            ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
+        ];
+        let [mut may_be, mut next] = otherwise;
+        if kind == "RECEIVER_LIMITED" && limited.full_ns > 0 {
+            values.push(("withoutScaling", limited.full.iter().sum::<u64>() as f64));
+            evidence.push(format!(
+                "{} s of it are of windows that are as large as they can be without scaling, 65,535 bytes, whatever the buffer is (RFC 7323): the handshake has no window scale on both sides",
+                decimal(seconds(limited.full_ns), 3)
+            ));
+            let told = limited.full.iter().zip(UNAGREED).filter(|(n, _)| **n > 0);
+            evidence.extend(told.map(|(n, (_, why))| format!("in {}: {why}", connections(*n))));
+            if 2 * limited.full_ns >= limited.ns {
+                may_be = "it may also be that the receiver's buffer is no larger than that, either: then both are needed";
+                next = "next: let both ends agree on window scaling (capture the SYN and the SYN-ACK at both ends to see who leaves it out): without it a larger buffer (SO_RCVBUF) changes nothing; several connections side by side do";
+            }
+        }
+        evidence.extend([may_be, next].map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
@@ -558,13 +631,7 @@ impl Findings {
             format!("{title} for {} s", decimal(cost, 3)),
             evidence,
             &limited.group,
-            &[
-                (key, value),
-                ("seconds", cost),
-                ("costSeconds", cost),
-                ("rttSeconds", seconds(trip)),
-                ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
-            ],
+            &values,
         ))
     }
 
@@ -661,7 +728,9 @@ impl Findings {
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
+        out.extend(self.resets.finding());
         out.extend(self.stale.finding());
+        out.extend(self.stale.amid());
         out.extend(self.unanswered.finding());
         out.extend(self.quality.finding(around));
         out
@@ -742,15 +811,14 @@ impl Findings {
 
     fn retransmission_rate(&self) -> Option<v1::Finding> {
         let [client, server] = self.rates;
-        let total = Rate {
-            data: client.data + server.data,
-            repeated: client.repeated + server.repeated,
-        };
+        let mut total = client;
+        total.add(server);
         let rate = total.value();
         if rate <= RETRANSMISSION_LINE {
             return None;
         }
-        let evidence = vec![
+        let living = total.of_living().value();
+        let mut evidence = vec![
             format!(
                 "{} of {} data packets were sent again: {}; the line is {}",
                 count(total.repeated),
@@ -768,15 +836,30 @@ impl Findings {
                 percent(server.value())
             ),
             format!("above the line: {}", connections(self.repeating.count())),
-            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
-            "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there".to_owned(),
         ];
+        if total.in_vain > 0 {
+            evidence.push(format!(
+                "{} of them were sent into silence, on connections that were dead or whose segments were too large for the path (DEAD_CONNECTIONS, MTU_BLACK_HOLE): these tell of no loss of single packets; without them it is {}",
+                count(total.in_vain),
+                percent(living)
+            ));
+        }
+        evidence.push(
+            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
+        );
+        evidence.push(if living > RETRANSMISSION_LINE {
+            "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there"
+        } else {
+            "next: see why these connections fell silent: with DEAD_CONNECTIONS or MTU_BLACK_HOLE, where they were found"
+        }.to_owned());
         Some(finding(
             "RETRANSMISSION_RATE",
-            if rate > RETRANSMISSION_SEVERE {
+            if living > RETRANSMISSION_SEVERE {
                 "CRITICAL"
-            } else {
+            } else if living > RETRANSMISSION_LINE {
                 "WARNING"
+            } else {
+                "INFO"
             },
             total.data as f64 / (total.data as f64 + RATE_HALF_CONFIDENCE),
             format!("{} of the data packets are retransmissions", percent(rate)),
@@ -995,10 +1078,19 @@ impl Findings {
                 FORGOTTEN / 1_000_000_000
             ));
         }
+        if self.foreign > 0 {
+            evidence.push(format!(
+                "{} of them were reset by something on the path, most likely (FOREIGN_RST)",
+                count(self.foreign)
+            ));
+        }
         evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
+        let own = by_server - self.unanswered_foreign;
         evidence.push(
-            if by_server > 0 {
-                "next: see who sends these RSTs (their TTL beside that of the server's data tells a device on the way) and why"
+            if self.foreign == self.abortive.count() {
+                "next: as for FOREIGN_RST"
+            } else if own > 0 {
+                "next: see why the server sends these RSTs, or a device before it that looks the same (those that do not are FOREIGN_RST)"
             } else {
                 "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why"
             }
@@ -1006,7 +1098,7 @@ impl Findings {
         );
         Some(finding(
             "ABORTIVE_CLOSE",
-            if by_server > 0 { "WARNING" } else { "INFO" },
+            if own > 0 { "WARNING" } else { "INFO" },
             1.0,
             format!(
                 "{} {} closed by RST",

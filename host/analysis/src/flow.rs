@@ -15,14 +15,15 @@ use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
 use crate::queues::{ENOUGH_SAMPLES, SharedLink, Wait};
+use crate::resets::{self, Reset};
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
-use crate::turns::{ClientFin, Finished, Left, Responses, Turn, Unseen};
+use crate::turns::{ClientFin, Finished, Left, Responses, Rest, Turn, Unseen};
 use crate::twins::First;
-use crate::verdict::{Class, Place, Verdict};
+use crate::verdict::{Class, Place, Verdict, sign};
 use crate::windows::{Closed, Windows};
 
 /// Which packet closed the connection first.
@@ -97,6 +98,8 @@ pub(crate) struct Trouble {
     ids: [Counted; 2],
     /// The latest SYN that was repeated had no window scale although the first had one.
     pub scale_dropped: bool,
+    /// Repeats of each side's data behind which nothing of the other side was heard until the end.
+    pub in_vain: [u64; 2],
 }
 
 impl Trouble {
@@ -135,6 +138,8 @@ const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
 /// Largest MSS that a network carries (jumbo frames); that of a loopback interface is seven times as large.
 const JUMBO: u32 = 9_216;
+/// A connection on which nothing passes for so long, ns, rests.
+const REST: u64 = 1_000_000_000;
 /// Largest window (RFC 7323 2.3), bytes.
 const MOST_WINDOW: u32 = 1 << 30;
 
@@ -187,6 +192,8 @@ struct Extra {
     trouble: Option<Box<Trouble>>,
     /// From the first transfer on that takes more than a flight.
     limits: Option<Box<Limits>>,
+    /// Of a connection that was set up.
+    reset: Option<Box<Reset>>,
 }
 
 impl Extras {
@@ -208,6 +215,19 @@ impl Extras {
     #[inline]
     pub fn limits_mut(&mut self) -> Option<&mut Limits> {
         self.0.as_mut()?.limits.as_deref_mut()
+    }
+
+    #[inline]
+    pub fn reset(&self) -> Option<&Reset> {
+        self.0.as_ref()?.reset.as_deref()
+    }
+
+    /// A packet of `side` that is no RST passed at `time`.
+    #[inline]
+    pub fn sent(&mut self, side: usize, time: u64) {
+        if let Some(reset) = self.0.as_mut().and_then(|extra| extra.reset.as_mut()) {
+            reset.sent(side & 1, time);
+        }
     }
 
     /// `ids`: the newest of either side, or 0.
@@ -450,6 +470,43 @@ impl Flow {
         self.extras.trouble()?.losses[side & 1].unseen(block.seq)
     }
 
+    /// A block of `side` is told of; `before`: the newest packet that a record had told of. Where it is the first of what nobody answers, how long
+    /// the connection had rested before it is kept.
+    pub fn rested(&mut self, side: usize, block: &Block, before: u64) {
+        let (side, ns) = (side & 1, block.first.saturating_sub(before));
+        let is_kept = |flow: &Self| flow.rest().is_some_and(|rest| rest.side == side && !flow.has_heard(rest));
+        if ns < REST || is_kept(self) {
+            return;
+        }
+        let rest = Rest {
+            side,
+            at: block.first,
+            ns,
+            samples: self.rtt.samples(side),
+        };
+        if let Some(turn) = &mut self.turn {
+            turn.set_rest(rest);
+        }
+    }
+
+    fn rest(&self) -> Option<Rest> {
+        self.turn.as_ref()?.rest()
+    }
+
+    /// Anything of the other side that a record tells came behind the rest.
+    fn has_heard(&self, rest: Rest) -> bool {
+        let other = 1 - rest.side;
+        let event = self.extras.trouble().is_some_and(|trouble| trouble.heard[other] > rest.at);
+        let data = || self.turn.as_ref().is_some_and(|turn| turn.has_sent_since(other, rest.at));
+        event || self.rtt.samples(rest.side) > rest.samples || data()
+    }
+
+    /// How long nothing had passed before data of `side`, ns, since which nothing of the other side was heard.
+    pub fn rest_before_silence(&self, side: usize) -> Option<u64> {
+        let rest = self.rest().filter(|rest| rest.side == side & 1)?;
+        (!self.has_heard(rest)).then_some(rest.ns)
+    }
+
     /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time.
     pub fn came_again(&self, side: usize, seq: u32, time: u64) -> Again {
         let trouble = self.extras.trouble();
@@ -563,6 +620,24 @@ impl Flow {
         if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
             self.end_time = time;
         }
+    }
+
+    /// A RST of a connection that was set up.
+    pub fn reset(&mut self, side: usize, e: &Event, time: u64) {
+        if self.extras.reset().is_some() || !self.setup.is_done() || e.what & what::WILD != 0 {
+            return;
+        }
+        let turn = self.turn.as_ref().filter(|_| side & 1 == 1);
+        let asked = turn.and_then(|turn| {
+            let shaken = || Some(self.first.saturating_add(self.setup.end_ns()?));
+            Some(resets::Asked {
+                request: turn.waits_since()?,
+                end: turn.request_end()?,
+                before: turn.previous().or_else(shaken)?,
+            })
+        });
+        let reset = Reset::new(side & 1, e, time, asked, self.by_samples(0));
+        self.extras.0.get_or_insert_default().reset = Some(Box::new(reset));
     }
 
     /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
@@ -1392,6 +1467,14 @@ impl Flow {
                 counted: 0,
             }
         })
+    }
+
+    /// A verdict is final.
+    pub fn count_in_vain(&mut self, verdict: &Verdict) {
+        let is_one = verdict.evidence.has(sign::SILENCE) && verdict.length > 0;
+        if let Some(trouble) = self.extras.trouble_mut().filter(|_| is_one) {
+            trouble.in_vain[usize::from(verdict.from_server)] += 1;
+        }
     }
 
     /// Take out the verdicts on segments that are final.

@@ -35,6 +35,7 @@ mod pieces;
 mod quality;
 mod queues;
 mod refusals;
+mod resets;
 mod route;
 mod rtt;
 mod seq;
@@ -400,6 +401,7 @@ impl State {
             self.health.homeless += 1;
             return;
         };
+        let before = flow.last;
         if !is_late {
             flow.last = flow.last.max(block.last);
             if let Some(trouble) = flow.extras.trouble_mut() {
@@ -430,9 +432,12 @@ impl State {
         // For the time of the turn on its own, so that the rest of the flow can be looked at.
         let mut turn = flow.turn.take().unwrap_or_else(|| self.pool.turn());
         let tail = turn.tail(side);
+        turn.add_ttl(side, block.ttl);
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, || flow.client_fin(), &mut self.pool.responses);
         flow.turn = Some(turn);
+        flow.rested(side, block, before);
+        flow.extras.sent(side, block.first);
         let unseen = flow.unseen(side, block);
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
@@ -553,6 +558,7 @@ impl State {
             }
         }
         flow.confirm_answer(side, rtt.rtt);
+        flow.extras.sent(1 - side, time);
         flow.rtt.sample(side, rtt.rtt);
         let is_data = how == Some(RttHow::Data);
         // One of a part of what is in flight waited for no response, either.
@@ -597,6 +603,11 @@ impl State {
         }
         flow.last = flow.last.max(r.time());
         flow.ending(side, &e, r.time());
+        if e.what & what::RST != 0 {
+            flow.reset(side, &e, r.time());
+        } else {
+            flow.extras.sent(side, r.time());
+        }
         let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
@@ -746,7 +757,11 @@ impl State {
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });
-        flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
+        let verdicts: Vec<Verdict> = flow.verdicts().collect();
+        for verdict in &verdicts {
+            flow.count_in_vain(verdict);
+            sink.segment(verdict, &ends);
+        }
         if let Some((done, time, signature)) = &last {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), done, time);

@@ -164,6 +164,8 @@ pub struct Sent {
     pub missed: u64,
     /// Data packets that are retransmissions.
     pub retransmitted: u64,
+    /// Nothing of the other side was heard after data of this one, before which nothing had passed for so long, ns.
+    pub rested: Option<u64>,
     /// A FIN, and a RST.
     pub fin: bool,
     /// See `fin`.
@@ -274,6 +276,7 @@ impl Connection<'_> {
             mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
             missed: counts.missed,
             retransmitted: counts.retransmitted_data,
+            rested: self.flow.rest_before_silence(side),
             fin: self.flow.sent_fin(side),
             rst: self.flow.sent_rst(side),
         }

@@ -7,6 +7,7 @@ use weir_record::{Block, BlockEnd};
 
 use crate::limits::{SoFar, Tail};
 use crate::queues::Wait;
+use crate::resets::Ttls;
 use crate::seq::{Range, before};
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
@@ -345,6 +346,17 @@ pub(crate) struct Left {
     pub tail: Tail,
 }
 
+/// A block before which nothing had passed for a while.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub side: usize,
+    /// Its first packet, TAI ns, and for how long nothing had passed, ns.
+    pub at: u64,
+    pub ns: u64,
+    /// Round trips of the side's data that were known then.
+    pub samples: u32,
+}
+
 /// What a flow has from the end of its first transaction, or its first trouble, on.
 #[derive(Clone, Debug, Default)]
 #[repr(C)] // what each block and what each transaction needs comes first
@@ -359,6 +371,7 @@ struct Past {
     /// Payload of the last request that was answered.
     asked: u32,
     time: TimeShares,
+    rest: Option<Rest>,
 }
 
 /// The transaction in progress of a flow.
@@ -368,6 +381,8 @@ pub(crate) struct Turn {
     /// From the first response block on.
     response: Option<Box<Response>>,
     past: Option<Box<Past>>,
+    /// Of each side's data.
+    ttls: [Ttls; 2],
 }
 
 impl Turn {
@@ -381,6 +396,23 @@ impl Turn {
 
     fn make_trouble(&mut self) -> &mut Trouble {
         self.past.get_or_insert_default().trouble.get_or_insert_default()
+    }
+
+    /// A block of a side ended with a packet of this TTL; 0: not known.
+    #[inline]
+    pub fn add_ttl(&mut self, side: usize, ttl: u8) {
+        self.ttls[side & 1].add(ttl);
+    }
+
+    /// See [`Self::add_ttl`].
+    pub const fn ttls(&self, side: usize) -> Ttls {
+        self.ttls[side & 1]
+    }
+
+    /// Last packet of the previous transaction's response.
+    pub fn previous(&self) -> Option<u64> {
+        let previous = self.past.as_ref()?.previous;
+        (previous != 0).then_some(previous)
     }
 
     /// Brings the transaction in progress into the cache.
@@ -603,6 +635,26 @@ impl Turn {
     /// First packet of it.
     pub fn waits_since(&self) -> Option<u64> {
         self.waits().then_some(self.request.first)
+    }
+
+    /// The connection had rested before a block.
+    pub fn set_rest(&mut self, rest: Rest) {
+        self.past.get_or_insert_default().rest = Some(rest);
+    }
+
+    /// See [`Self::set_rest`]; the last one.
+    pub fn rest(&self) -> Option<Rest> {
+        self.past.as_ref()?.rest
+    }
+
+    /// Whether data of a side has begun to pass since then.
+    pub fn has_sent_since(&self, side: usize, time: u64) -> bool {
+        let last = match (side, &self.response) {
+            (0, _) => self.request.last,
+            (_, Some(response)) => response.side.last,
+            (_, None) => self.past.as_ref().map_or(0, |past| past.previous),
+        };
+        last > time
     }
 
     /// There is a request that has no response yet.
