@@ -8,6 +8,7 @@ use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::given::Given;
 use crate::group::{Group, finding};
+use crate::icmp::Icmp;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, period, seconds};
 use crate::numbers::{connections, count, decimal, duration, lasting, several};
@@ -31,19 +32,76 @@ const RATE_HALF_CONFIDENCE: f64 = 50.0;
 /// Closed windows that cost less than this in all are not worth a finding, s.
 const WINDOW_SECONDS: f64 = 0.01;
 
-/// Hosts whose closed windows are counted apart, and those that are named.
-const ZERO_WINDOW_HOSTS: usize = 64;
+/// Hosts whose windows are counted apart, and those that are named.
+const WINDOW_HOSTS: usize = 64;
 const NAMED_HOSTS: usize = 5;
 
-/// A host that closed its windows.
+/// A host whose windows held its peers.
 #[derive(Clone, Copy, Debug, Default)]
-struct ZeroWindowHost {
+struct WindowHost {
     address: [u8; 16],
     connections: u64,
     ns: u64,
     /// Of those connections, TAI ns.
     start: u64,
     end: u64,
+}
+
+/// The first [`WINDOW_HOSTS`] of them.
+#[derive(Clone, Debug, Default)]
+struct WindowHosts(Vec<WindowHost>);
+
+impl WindowHosts {
+    /// The windows of `side` held its peer for so many ns.
+    fn add(&mut self, flow: &Flow, side: usize, ns: u64) {
+        let ends = flow.ends();
+        let address = if side == 0 { ends.client } else { ends.server };
+        let known = self.0.iter().position(|host| host.address == address);
+        let at = match known {
+            Some(at) => at,
+            None if self.0.len() < WINDOW_HOSTS => {
+                self.0.push(WindowHost {
+                    address,
+                    start: flow.first,
+                    ..WindowHost::default()
+                });
+                self.0.len() - 1
+            }
+            None => return,
+        };
+        let host = &mut self.0[at];
+        host.connections += 1;
+        host.ns = host.ns.saturating_add(ns);
+        host.start = host.start.min(flow.first);
+        host.end = host.end.max(flow.last);
+    }
+
+    /// Those to be named, longest first.
+    fn most(&self) -> Vec<WindowHost> {
+        let mut hosts = self.0.clone();
+        hosts.sort_by_key(|host| std::cmp::Reverse((host.ns, host.address)));
+        hosts.truncate(NAMED_HOSTS);
+        hosts
+    }
+
+    /// In sentences.
+    fn told(&self) -> impl Iterator<Item = String> {
+        self.most().into_iter().map(|host| {
+            format!(
+                "{} did so for {} in {}, {}",
+                address(host.address),
+                lasting(seconds(host.ns)),
+                connections(host.connections),
+                period(host.start, host.end)
+            )
+        })
+    }
+
+    /// The value of a finding.
+    fn names(&self) -> v1::FindingValue {
+        let names: Vec<String> = self.most().iter().map(|host| address(host.address)).collect();
+        names.join(", ").as_str().into()
+    }
 }
 
 /// Data packets and repeats of one direction, over all connections.
@@ -165,6 +223,9 @@ pub(crate) struct Findings {
     reset: Group,
     refused: Group,
     refusals: Refusals,
+    icmp: Icmp,
+    /// Of the ignored, those whose client was told why by an ICMP error.
+    told_why: u64,
     stale: Stale,
     /// From the first SYN of those that failed until they did, ns, and those of which that is known.
     failed_ns: u64,
@@ -175,9 +236,10 @@ pub(crate) struct Findings {
     zero_window: Group,
     zero_ns: u64,
     zero_longest: (u64, u64),
-    zero_hosts: Vec<ZeroWindowHost>,
+    zero_hosts: WindowHosts,
     small_window: Group,
     small_ns: u64,
+    small_hosts: WindowHosts,
     silly: Group,
     silly_ns: u64,
     silly_openings: u64,
@@ -239,6 +301,8 @@ impl Findings {
             }
             None => {}
         }
+        let is_told = self.icmp.connection(flow, failure.is_some());
+        self.told_why += u64::from(is_told && failure == Some(Failure::Ignored));
         if failure.is_some()
             && let Some(ns) = flow.setup.end_ns()
         {
@@ -317,10 +381,14 @@ impl Findings {
                 .max(closed.zero_asked)
                 .min(closed.zero);
             if own > 0 {
-                self.zero_host(flow, side, own);
+                self.zero_hosts.add(flow, side, own);
             }
             zero = zero.saturating_add(own);
-            small = small.saturating_add(charged(side, Cause::SmallWindow));
+            let own = charged(1 - side, Cause::SmallWindow);
+            if own > 0 {
+                self.small_hosts.add(flow, side, own);
+            }
+            small = small.saturating_add(own);
         }
         if zero > 0 {
             self.zero_window.add(flow);
@@ -333,30 +401,6 @@ impl Findings {
             self.small_window.add(flow);
             self.small_ns = self.small_ns.saturating_add(small);
         }
-    }
-
-    /// A side closed its window for so many ns.
-    fn zero_host(&mut self, flow: &Flow, side: usize, ns: u64) {
-        let ends = flow.ends();
-        let address = if side == 0 { ends.client } else { ends.server };
-        let known = self.zero_hosts.iter().position(|host| host.address == address);
-        let at = match known {
-            Some(at) => at,
-            None if self.zero_hosts.len() < ZERO_WINDOW_HOSTS => {
-                self.zero_hosts.push(ZeroWindowHost {
-                    address,
-                    start: flow.first,
-                    ..ZeroWindowHost::default()
-                });
-                self.zero_hosts.len() - 1
-            }
-            None => return,
-        };
-        let host = &mut self.zero_hosts[at];
-        host.connections += 1;
-        host.ns = host.ns.saturating_add(ns);
-        host.start = host.start.min(flow.first);
-        host.end = host.end.max(flow.last);
     }
 
     /// What held the connection's transfers, and its turns.
@@ -619,7 +663,8 @@ impl Findings {
             let told = limited.full.iter().zip(UNAGREED).filter(|(n, _)| **n > 0);
             evidence.extend(told.map(|(n, (_, why))| format!("in {}: {why}", connections(*n))));
             if 2 * limited.full_ns >= limited.ns {
-                may_be = "it may also be that the receiver's buffer is no larger than that, either: then both are needed";
+                may_be =
+                    "it may also be that the receiver's buffer is no larger than that, either: then both are needed";
                 next = "next: let both ends agree on window scaling (capture the SYN and the SYN-ACK at both ends to see who leaves it out): without it a larger buffer (SO_RCVBUF) changes nothing; several connections side by side do";
             }
         }
@@ -717,6 +762,8 @@ impl Findings {
     /// The findings, in a fixed order.
     pub fn list(&self, around: &Surroundings) -> Vec<v1::Finding> {
         let mut out = Vec::new();
+        // What says why goes before what failed.
+        out.extend(self.icmp.findings());
         out.extend(self.failed_connections());
         out.extend(self.retransmission_rate());
         out.extend(self.zero_windows());
@@ -779,7 +826,18 @@ impl Findings {
             ));
         }
         let silent = self.ignored.count() + self.reset.count();
-        let (otherwise, next) = if silent > 0 {
+        if self.told_why > 0 {
+            evidence.push(format!(
+                "ICMP errors told the clients of {} why (ICMP_ERRORS)",
+                count(self.told_why)
+            ));
+        }
+        let (otherwise, next) = if silent > 0 && self.told_why == silent {
+            (
+                "it may also be errors that somebody else forged (RFC 5927)",
+                "next: as for ICMP_ERRORS: something on the way says why it did not pass the SYNs",
+            )
+        } else if silent > 0 {
             (
                 "it may also be a server that drops SYNs when its queue of connections is full, or a firewall that drops them on purpose",
                 "next: find where SYN and SYN-ACK get lost: capture on the other side of every device between the tap and the server (load balancer, firewall, switch), and at the server; compare its listen queue and limits with the number of connections at those times",
@@ -845,7 +903,8 @@ impl Findings {
             ));
         }
         evidence.push(
-            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
+            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell"
+                .to_owned(),
         );
         evidence.push(if living > RETRANSMISSION_LINE {
             "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there"
@@ -890,25 +949,13 @@ impl Findings {
                 decimal(seconds(self.zero_longest.0), 3)
             ),
         ];
-        let mut hosts = self.zero_hosts.clone();
-        hosts.sort_by_key(|host| std::cmp::Reverse((host.ns, host.address)));
-        hosts.truncate(NAMED_HOSTS);
-        evidence.extend(hosts.iter().map(|host| {
-            format!(
-                "{} did so for {} in {}, {}",
-                address(host.address),
-                lasting(seconds(host.ns)),
-                connections(host.connections),
-                period(host.start, host.end)
-            )
-        }));
+        evidence.extend(self.zero_hosts.told());
         evidence.push(
             "it may also be buffers that are small for the rate of this path: an application that reads at once empties them too late".to_owned(),
         );
         evidence.push(
             "next: see why the receivers' applications did not read what had arrived (processor, disk, a lock, a slow consumer behind them)".to_owned(),
         );
-        let names: Vec<String> = hosts.iter().map(|host| address(host.address)).collect();
         let mut found = finding(
             "ZERO_WINDOW",
             "WARNING",
@@ -918,9 +965,7 @@ impl Findings {
             &self.zero_window,
             &[("seconds", total), ("costSeconds", total)],
         );
-        found
-            .values
-            .insert("hosts".to_owned(), names.join(", ").as_str().into());
+        found.values.insert("hosts".to_owned(), self.zero_hosts.names());
         Some(found)
     }
 
@@ -929,16 +974,16 @@ impl Findings {
         if self.small_window.count() == 0 || total < WINDOW_SECONDS {
             return None;
         }
-        let evidence = vec![
-            format!(
-                "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
-                connections(self.small_window.count()),
-                decimal(total, 3)
-            ),
-            "it may also be a buffer that is smaller than a segment or two".to_owned(),
-            self.window_advice("as for a closed window: see why the receivers' applications read too slowly"),
-        ];
-        Some(finding(
+        let mut evidence = vec![format!(
+            "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
+            connections(self.small_window.count()),
+            decimal(total, 3)
+        )];
+        evidence.extend(self.small_hosts.told());
+        evidence.push("it may also be a buffer that is smaller than a segment or two".to_owned());
+        evidence
+            .push(self.window_advice("as for a closed window: see why the receivers' applications read too slowly"));
+        let mut found = finding(
             "SMALL_WINDOW",
             "WARNING",
             0.9,
@@ -946,7 +991,9 @@ impl Findings {
             evidence,
             &self.small_window,
             &[("seconds", total), ("costSeconds", total)],
-        ))
+        );
+        found.values.insert("hosts".to_owned(), self.small_hosts.names());
+        Some(found)
     }
 
     /// What to do about small windows: where a wrong scale made most of them, no application is to blame.
@@ -1140,7 +1187,7 @@ mod tests {
             let mut address = [0; 16];
             address[10..].copy_from_slice(&[255, 255, 10, 0, 0, last]);
             findings.zero_window.include(FlowId(last.into()), START, START);
-            findings.zero_hosts.push(ZeroWindowHost {
+            findings.zero_hosts.0.push(WindowHost {
                 address,
                 connections: 1,
                 ns,

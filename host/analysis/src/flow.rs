@@ -11,6 +11,7 @@ use crate::ceilings::filled_window;
 use crate::closing::{Kind as CloseKind, closing};
 use crate::given::Given;
 use crate::handshake::{Handshake, Known, explain_late_answer, is_answer_late, server_waited};
+use crate::icmp::Errors;
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
@@ -194,6 +195,7 @@ struct Extra {
     limits: Option<Box<Limits>>,
     /// Of a connection that was set up.
     reset: Option<Box<Reset>>,
+    errors: Option<Box<Errors>>,
 }
 
 impl Extras {
@@ -220,6 +222,10 @@ impl Extras {
     #[inline]
     pub fn reset(&self) -> Option<&Reset> {
         self.0.as_ref()?.reset.as_deref()
+    }
+
+    pub fn errors(&self) -> Option<&Errors> {
+        self.0.as_ref()?.errors.as_deref()
     }
 
     /// A packet of `side` that is no RST passed at `time`.
@@ -474,7 +480,10 @@ impl Flow {
     /// the connection had rested before it is kept.
     pub fn rested(&mut self, side: usize, block: &Block, before: u64) {
         let (side, ns) = (side & 1, block.first.saturating_sub(before));
-        let is_kept = |flow: &Self| flow.rest().is_some_and(|rest| rest.side == side && !flow.has_heard(rest));
+        let is_kept = |flow: &Self| {
+            flow.rest()
+                .is_some_and(|rest| rest.side == side && !flow.has_heard(rest))
+        };
         if ns < REST || is_kept(self) {
             return;
         }
@@ -496,8 +505,15 @@ impl Flow {
     /// Anything of the other side that a record tells came behind the rest.
     fn has_heard(&self, rest: Rest) -> bool {
         let other = 1 - rest.side;
-        let event = self.extras.trouble().is_some_and(|trouble| trouble.heard[other] > rest.at);
-        let data = || self.turn.as_ref().is_some_and(|turn| turn.has_sent_since(other, rest.at));
+        let event = self
+            .extras
+            .trouble()
+            .is_some_and(|trouble| trouble.heard[other] > rest.at);
+        let data = || {
+            self.turn
+                .as_ref()
+                .is_some_and(|turn| turn.has_sent_since(other, rest.at))
+        };
         event || self.rtt.samples(rest.side) > rest.samples || data()
     }
 
@@ -620,6 +636,15 @@ impl Flow {
         if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
             self.end_time = time;
         }
+    }
+
+    /// An ICMP error about a packet of `side`.
+    #[cold]
+    pub fn refused(&mut self, side: usize, is_v6: bool, e: &Event, time: u64) {
+        let errors = &mut self.extras.0.get_or_insert_default().errors;
+        errors
+            .get_or_insert_with(|| Box::new(Errors::new(side & 1, is_v6, e, time)))
+            .add(side & 1, e, time);
     }
 
     /// A RST of a connection that was set up.
@@ -1416,6 +1441,11 @@ impl Flow {
 
     /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
+        // Who says that it did not pass the SYN goes before all guesses.
+        let refused = self.extras.errors().filter(|_| self.setup.is_unanswered());
+        if let Some(refused) = refused.and_then(Errors::explain) {
+            return Some(refused);
+        }
         let trouble = self.extras.trouble();
         let again = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
         let late = || {

@@ -20,6 +20,7 @@ mod flow;
 mod given;
 mod group;
 mod handshake;
+mod icmp;
 mod ids;
 mod lanes;
 mod limits;
@@ -78,7 +79,7 @@ use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
 pub use message::{address, clock, period, seconds, socket_address, timestamp};
-pub use numbers::{connections, count, decimal, lasting, several};
+pub use numbers::{connections, count, decimal, lasting, lasting_between, several};
 use operations::Operations;
 use overdue::Answers;
 use queues::{Queues, Wait};
@@ -96,6 +97,9 @@ use surroundings::Surroundings;
 pub use turns::{Finished, Kind as TransactionKind};
 use twins::Twins;
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
+
+/// How an IPv4 address begins.
+const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /// Settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -599,7 +603,12 @@ impl State {
         };
         let e = Event::decode(r);
         if e.what & what::ICMP != 0 {
-            return; // not a packet of the flow
+            // Not a packet of the flow.
+            let is_v4 = flow.ends().client.starts_with(&MAPPED);
+            if flow.is_tcp() {
+                flow.refused(side, !is_v4, &e, r.time());
+            }
+            return;
         }
         flow.last = flow.last.max(r.time());
         flow.ending(side, &e, r.time());

@@ -6,7 +6,7 @@ use weir_record::{Event, tcp_flag};
 use crate::flow::Flow;
 use crate::group::{Group, finding};
 use crate::message::{address, seconds};
-use crate::numbers::{connections, count, duration, lasting};
+use crate::numbers::{connections, count, duration, lasting_between};
 use crate::rtt::Trip;
 use crate::turns::Finished;
 
@@ -24,7 +24,7 @@ const LATEST_ACK: u64 = 1_000_000_000;
 pub(crate) const FORGOTTEN: u64 = 60_000_000_000;
 
 /// Hops from the sender of a packet to the tap: it began with the next initial value.
-fn hops(ttl: u8) -> u8 {
+pub(crate) fn hops(ttl: u8) -> u8 {
     let initial = INITIAL.into_iter().find(|initial| *initial >= ttl);
     initial.unwrap_or(u8::MAX) - ttl
 }
@@ -47,7 +47,11 @@ impl Ttls {
     /// Whether another TTL comes from farther away or from nearer.
     fn is_other(self, ttl: u8) -> bool {
         let known = [self.least, self.most].map(hops);
-        let [near, far] = if known[0] < known[1] { known } else { [known[1], known[0]] };
+        let [near, far] = if known[0] < known[1] {
+            known
+        } else {
+            [known[1], known[0]]
+        };
         let own = hops(ttl);
         self.least != 0 && ttl != 0 && (own.saturating_add(HOPS) <= near || own >= far.saturating_add(HOPS))
     }
@@ -125,7 +129,10 @@ impl Resets {
     /// A connection that was set up is over; whether something on the path reset it, most likely.
     pub fn is_foreign(&mut self, flow: &Flow, last: Option<&Finished>) -> bool {
         let Some(reset) = flow.extras.reset() else { return false };
-        let ttls = flow.turn.as_ref().map_or_else(Ttls::default, |turn| turn.ttls(reset.side));
+        let ttls = flow
+            .turn
+            .as_ref()
+            .map_or_else(Ttls::default, |turn| turn.ttls(reset.side));
         let by_ttl = ttls.is_other(reset.ttl);
         let kinds = u8::from(by_ttl) + u8::from(reset.soon.is_some()) + u8::from(reset.went_on);
         self.confidence += match kinds {
@@ -200,8 +207,7 @@ impl Resets {
             ));
         }
         if self.forgotten > 0 {
-            let [least, most] = [self.rested.0, self.rested.1].map(|ns| lasting(seconds(ns)));
-            let times = if least == most { least } else { format!("{least} to {most}") };
+            let times = lasting_between(seconds(self.rested.0), seconds(self.rested.1));
             evidence.push(format!(
                 "in {} it answered the first data after {times} of idle time: a device that has forgotten the connection answers so",
                 count(self.forgotten)
@@ -213,7 +219,8 @@ impl Resets {
             ]);
         }
         evidence.push(
-            "it may also be a balancer that answers for its servers, or another host behind the same address".to_owned(),
+            "it may also be a balancer that answers for its servers, or another host behind the same address"
+                .to_owned(),
         );
         let what = if self.forgotten > 0 {
             "compare the idle time with the timeouts of the firewalls and load balancers on the way, and let keep-alives come sooner; "
@@ -229,7 +236,11 @@ impl Resets {
             self.confidence / all as f64,
             format!(
                 "{} reset by something on the path, most likely, not by the other end",
-                if all == 1 { "1 connection was".to_owned() } else { format!("{} were", connections(all)) }
+                if all == 1 {
+                    "1 connection was".to_owned()
+                } else {
+                    format!("{} were", connections(all))
+                }
             ),
             evidence,
             &self.group,
@@ -249,7 +260,15 @@ mod tests {
         ttls.add(0);
         ttls.add(49);
         // 15 hops, from 64, 128 and 255.
-        for (ttl, is_other) in [(49, false), (50, false), (113, false), (240, false), (61, true), (47, true), (0, false)] {
+        for (ttl, is_other) in [
+            (49, false),
+            (50, false),
+            (113, false),
+            (240, false),
+            (61, true),
+            (47, true),
+            (0, false),
+        ] {
             assert_eq!(ttls.is_other(ttl), is_other, "{ttl}");
         }
         // Its packets come on two paths.

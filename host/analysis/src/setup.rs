@@ -300,6 +300,11 @@ impl SetupState {
         self.has(setup_bit::SYN_ACK)
     }
 
+    /// Nothing answered the SYN.
+    pub fn is_unanswered(&self) -> bool {
+        self.outcome == Outcome::Ignored && !self.answered()
+    }
+
     /// SETUP was a reset by the server.
     pub const fn reset_by_server(&self) -> bool {
         matches!(self.outcome, Outcome::Refused | Outcome::ResetLate) && self.has(setup_bit::RST_BY_SERVER)

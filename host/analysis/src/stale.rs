@@ -5,7 +5,7 @@ use weir_messages::v1;
 use crate::flow::Flow;
 use crate::group::{Group, finding};
 use crate::message::seconds;
-use crate::numbers::{connections, count, lasting};
+use crate::numbers::{connections, count, lasting_between};
 use crate::turns::Finished;
 
 /// What a client that closes, too, sends as its last may be a notice of that, in so many bytes (TLS's, HTTP/2's before it).
@@ -85,9 +85,8 @@ impl Stale {
         let (least, most) = self.idle.unwrap_or_default();
         if self.idle.is_some() {
             evidence.push(format!(
-                "the servers closed after {} to {} without data",
-                lasting(seconds(least)),
-                lasting(seconds(most))
+                "the servers closed after {} without data",
+                lasting_between(seconds(least), seconds(most))
             ));
         }
         evidence.push("who asked got an error (connection reset) instead of an answer, unless the request was sent again elsewhere".to_owned());

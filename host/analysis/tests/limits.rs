@@ -431,7 +431,10 @@ fn a_window_that_cannot_be_larger_asks_for_scaling() {
         let a = analyze(&packets);
         let limited = finding(&a, "RECEIVER_LIMITED");
         assert!(limited.evidence.iter().any(|e| e.contains(why)), "{limited:?}");
-        assert!(limited.evidence.last().unwrap().contains("agree on window scaling"), "{limited:?}");
+        assert!(
+            limited.evidence.last().unwrap().contains("agree on window scaling"),
+            "{limited:?}"
+        );
     }
     // A window of half of that could be larger.
     let a = analyze(&held_by(0.130, 40, 22, 32_768));

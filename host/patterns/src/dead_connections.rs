@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Ended, Ends, Group, Verdict, address, count, decimal, finding, lasting, seconds, sign};
+use weir_analysis::{
+    Ended, Ends, Group, Verdict, address, count, decimal, finding, lasting, lasting_between, seconds, sign,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -114,12 +116,6 @@ fn forgotten(dead: &[&Dead]) -> Option<(u64, u64, u64)> {
     Some((long().count() as u64, long().min()?, long().max()?))
 }
 
-/// Two times as one, where they are written the same.
-fn between(least: u64, most: u64) -> String {
-    let [least, most] = [least, most].map(|ns| lasting(seconds(ns)));
-    if least == most { least } else { format!("{least} to {most}") }
-}
-
 fn tell(dead: &[&Dead], all: u64) -> Finding {
     let mut group = Group::default();
     let mut hosts: Vec<((Address, Option<u16>), u64)> = Vec::new();
@@ -180,7 +176,7 @@ fn tell(dead: &[&Dead], all: u64) -> Finding {
     let forgotten = forgotten(dead);
     let mut after = String::new();
     if let Some((idle, least, most)) = forgotten {
-        let times = between(least, most);
+        let times = lasting_between(seconds(least), seconds(most));
         evidence.push(format!(
             "in {} it was the first data after {times} in which nothing had passed: what keeps a table of connections on the way (a firewall, a NAT, a load balancer) forgets those that are idle, or the host was gone by then",
             count(idle)
@@ -195,9 +191,8 @@ fn tell(dead: &[&Dead], all: u64) -> Finding {
         }
     }
     evidence.push(went_on);
-    evidence.push(
-        "these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned(),
-    );
+    evidence
+        .push("these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned());
     evidence.push(
         "it may also be the way to it or from it: a firewall or a NAT that has forgotten the connection, a route that is gone; or the capture lost one direction".to_owned(),
     );
@@ -240,6 +235,11 @@ mod tests {
 
     /// The same, with so many bytes in each repeat.
     fn end_with(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32) {
+        end_after(all, id, repeats, handshake, length, None);
+    }
+
+    /// The same, before which nothing had passed for so long, ns.
+    fn end_after(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32, rested: Option<u64>) {
         let ends = Ends::default();
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
@@ -274,7 +274,10 @@ mod tests {
             answer_ns: None,
             is_answer_late: false,
             closing: CloseKind::ClientFin,
-            sent: [Sent::default(); 2],
+            sent: [rested, None].map(|rested| Sent {
+                rested,
+                ..Sent::default()
+            }),
             answered: 0,
             has_trouble: true,
         };
@@ -317,6 +320,29 @@ mod tests {
         };
         let rest = &found(&all, vec![black_hole])[0];
         assert_eq!((rest.severity.as_str(), &rest.connection_ids[..]), ("INFO", &[2][..]));
+    }
+
+    #[test]
+    fn idle_times_in_which_devices_forget_are_told() {
+        let mut all = DeadConnections::default();
+        for (id, rested) in [(1, 3700), (2, 4000), (3, 59)] {
+            end_after(&mut all, id, 3, false, 100, Some(rested * 1_000_000_000));
+        }
+        let mut out = Vec::new();
+        all.findings(&Timeline::default(), &mut out);
+        let values = ["afterIdle", "idleLeastSeconds", "idleMostSeconds"].map(|key| out[0].values[key].clone());
+        assert_eq!(values, [2.0, 3700.0, 4000.0].map(Into::into));
+        assert!(
+            out[0].title.contains("after 3,700.00 s to 4,000.00 s of idle time"),
+            "{}",
+            out[0].title
+        );
+        assert!(
+            out[0]
+                .evidence
+                .last()
+                .is_some_and(|next| next.contains("compare 3,700.00 s"))
+        );
     }
 
     #[test]

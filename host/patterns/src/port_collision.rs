@@ -2,7 +2,9 @@
 //! RFC 5961 4.2), the client resets it (RFC 9293 3.10.7.3), and its SYN comes again when its timer runs out. Memory: the newest [`OLD`] connections
 //! that are over (0.3 MB), and [`PAIRS`] pairs.
 
-use weir_analysis::{CloseKind, Ended, Ends, Group, Verdict, address, decimal, finding, lasting, seconds, sign};
+use weir_analysis::{
+    CloseKind, Ended, Ends, Group, Verdict, address, decimal, finding, lasting, lasting_between, seconds, sign,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -126,7 +128,11 @@ impl Detector for PortCollision {
 fn tell(pair: &Pair) -> Finding {
     let n = pair.group.count();
     let waited = seconds(pair.waited);
-    let name = format!("{} with {}", address(pair.client), service(pair.server.0, pair.server.1));
+    let name = format!(
+        "{} with {}",
+        address(pair.client),
+        service(pair.server.0, pair.server.1)
+    );
     let mut evidence = vec![format!(
         "the server answered the SYNs by ACKs of older connections of the same addresses and ports, which it still has; the client reset these, and its SYNs came again when their timers ran out: {} s in all, {} each",
         decimal(waited, 3),
@@ -136,10 +142,9 @@ fn tell(pair: &Pair) -> Finding {
     if pair.seen > 0 {
         let [least, most] = [pair.since.0, pair.since.1].map(seconds);
         evidence.push(format!(
-            "the ports of {} had been in use {} to {} before: {} of these connections were closed by the server first, which then keeps them in TIME-WAIT (30 s to 240 s), {} had not been closed by both",
+            "older connections in the capture: {}, over since {}; {} closed by the server first, which then keeps them in TIME-WAIT (30 s to 240 s), {} not closed by both",
             count(pair.seen),
-            lasting(least),
-            lasting(most),
+            lasting_between(least, most),
             count(pair.by_server),
             count(pair.open)
         ));
@@ -157,10 +162,104 @@ fn tell(pair: &Pair) -> Finding {
         "PORT_COLLISION",
         "WARNING",
         0.9,
-        format!("{} of {name} met an older one that the server still had", connections(n)),
+        format!(
+            "{} of {name} met an older one that the server still had",
+            connections(n)
+        ),
         evidence,
         &pair.group,
         &values,
     );
     about(name, found)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_analysis::{Cause, Class, Evidence, Outcome, Place, Sent};
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A connection from `start` on, s, that lasts a second and is closed by its server first, or not at all; its SYN was answered by an ACK of
+    /// something else or not.
+    fn end(all: &mut PortCollision, id: u64, start: u64, is_closed: bool, is_challenged: bool) {
+        let ends = Ends {
+            client_port: 51_000,
+            ..Ends::default()
+        };
+        let mut route = Route::new(&ends, 0);
+        let start = start * SECOND;
+        if is_challenged {
+            let verdict = Verdict {
+                connection: FlowId(id),
+                from_server: false,
+                time: start + SECOND,
+                lost_at: start,
+                seq: 1,
+                length: 0,
+                class: Class::Retransmission,
+                cause: Cause::Timeout,
+                place: Place::Nowhere,
+                evidence: Evidence::NONE.with(sign::CHALLENGED),
+                episode: 0,
+                begins: false,
+                handshake: true,
+                smaller_arrived: 0,
+                counted: 0,
+            };
+            all.segment(&verdict, &ends, &mut route);
+        }
+        let fin = Sent {
+            fin: is_closed,
+            ..Sent::default()
+        };
+        let connection = Ended {
+            id: FlowId(id),
+            ends,
+            span: (start, start + SECOND),
+            until: start + SECOND,
+            setup: Some(Outcome::Ok),
+            failed: false,
+            syns: (1, 1),
+            setup_ns: None,
+            answer_ns: None,
+            is_answer_late: false,
+            closing: if is_closed {
+                CloseKind::ServerFin
+            } else {
+                CloseKind::Open
+            },
+            sent: [fin; 2],
+            answered: 1,
+            has_trouble: is_challenged,
+        };
+        all.connection(&connection, &mut route);
+    }
+
+    #[test]
+    fn ports_that_the_server_still_has_are_told_with_what_they_were_used_for() {
+        let mut all = PortCollision::default();
+        let found = |all: &PortCollision| {
+            let mut out = Vec::new();
+            all.findings(&Timeline::default(), &mut out);
+            out
+        };
+        end(&mut all, 1, 0, true, false);
+        assert_eq!(found(&all), []);
+        end(&mut all, 2, 20, false, true);
+        end(&mut all, 3, 51, true, true);
+        let told = &found(&all)[0];
+        let value = |key: &str| told.values[key].clone();
+        assert_eq!(told.connection_ids, [2, 3]);
+        assert_eq!(
+            [value("costSeconds"), value("closedByServer"), value("notClosed")],
+            [2.0, 1.0, 1.0].map(Into::into)
+        );
+        // From the last packet to the SYN.
+        assert_eq!(
+            [value("sinceLeastSeconds"), value("sinceMostSeconds")],
+            [19.0, 30.0].map(Into::into)
+        );
+    }
 }

@@ -12,6 +12,7 @@ pub fn of(kind: &str, there: &HashSet<String>) -> Option<&'static str> {
 
 const SHOWN_IN: &[(&str, &str)] = &[
     ("FAILED_CONNECTIONS", "fig-setups"),
+    ("ICMP_ERRORS", "tab-connections"),
     ("RETRANSMISSION_RATE", "fig-dialogues"),
     ("NEEDLESS_REPEATS", "fig-dialogues"),
     ("REORDERING", "fig-dialogues"),
