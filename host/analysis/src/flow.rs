@@ -623,6 +623,9 @@ impl Flow {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
             self.ids[s] = e.ip_id;
+            if let Some((turn, tsval)) = self.turn.as_mut().zip(e.sent()).filter(|_| s == 0) {
+                turn.set_stamp(tsval, time);
+            }
             let is_again = self.fin_time(s) != 0;
             if s == 0 && !is_again {
                 self.fin_ack = e.ack;
@@ -1458,6 +1461,13 @@ impl Flow {
             (Some(lost), _) => Some(lost),
             (None, failure) => failure.map(str::to_owned),
         }
+    }
+
+    /// TSval of the client's FIN or, where it was never answered, of its last SYN but the first, and when that passed, TAI ns: what tells of
+    /// its clock.
+    pub fn client_stamp(&self) -> Option<(u32, u64)> {
+        let syn = || self.extras.trouble()?.handshake.last_stamp();
+        self.turn.as_ref().and_then(|turn| turn.stamp()).or_else(syn)
     }
 
     /// Verdicts on what came again of the handshake.

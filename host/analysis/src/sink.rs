@@ -195,6 +195,8 @@ pub struct Ended {
     pub answer_ns: Option<u64>,
     /// The server's timer sent the SYN-ACK: one before it was lost.
     pub is_answer_late: bool,
+    /// TSval of a late packet of the client, and when it passed, TAI ns, where a record tells.
+    pub client_stamp: Option<(u32, u64)>,
     /// How it was closed.
     pub closing: CloseKind,
     /// What client and server sent.
@@ -228,6 +230,7 @@ impl Connection<'_> {
             setup_ns: self.flow.setup.end_ns(),
             answer_ns: self.flow.setup.response_ns(),
             is_answer_late: self.flow.is_answer_late(),
+            client_stamp: self.flow.client_stamp(),
             closing,
             sent: [self.sent(0), self.sent(1)],
             answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),

@@ -383,6 +383,8 @@ pub(crate) struct Turn {
     past: Option<Box<Past>>,
     /// Of each side's data.
     ttls: [Ttls; 2],
+    /// TSval of the client's FIN, and when it passed, TAI ns.
+    stamp: Option<(u32, u64)>,
 }
 
 impl Turn {
@@ -407,6 +409,16 @@ impl Turn {
     /// See [`Self::add_ttl`].
     pub const fn ttls(&self, side: usize) -> Ttls {
         self.ttls[side & 1]
+    }
+
+    /// The client's FIN had this TSval.
+    pub const fn set_stamp(&mut self, tsval: u32, time: u64) {
+        self.stamp = Some((tsval, time));
+    }
+
+    /// See [`Self::set_stamp`].
+    pub const fn stamp(&self) -> Option<(u32, u64)> {
+        self.stamp
     }
 
     /// Last packet of the previous transaction's response.

@@ -386,6 +386,7 @@ mod tests {
                 setup_ns: None,
                 answer_ns: None,
                 is_answer_late: false,
+                client_stamp: None,
                 closing: CloseKind::ClientFin,
                 sent: [sent, Sent::default()],
                 answered,

@@ -218,6 +218,7 @@ mod tests {
                 setup_ns: None,
                 answer_ns: None,
                 is_answer_late: false,
+                client_stamp: None,
                 closing: CloseKind::Open,
                 sent: [sent, Sent::default()],
                 answered: 0,

@@ -225,6 +225,7 @@ mod tests {
             setup_ns: None,
             answer_ns: None,
             is_answer_late: false,
+            client_stamp: None,
             closing: if is_closed {
                 CloseKind::ServerFin
             } else {

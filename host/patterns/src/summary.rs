@@ -174,6 +174,7 @@ mod tests {
             until,
             failed: false,
             is_answer_late: false,
+            client_stamp: None,
             setup: Some(Outcome::Ok),
             syns: (1, 1),
             setup_ns: Some(0),
