@@ -139,6 +139,7 @@ const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
 /// Largest MSS that a network carries (jumbo frames); that of a loopback interface is seven times as large.
 const JUMBO: u32 = 9_216;
+const MILLISECOND: u64 = 1_000_000;
 /// A connection on which nothing passes for so long, ns, rests.
 const REST: u64 = 1_000_000_000;
 /// Largest window (RFC 7323 2.3), bytes.
@@ -1463,11 +1464,12 @@ impl Flow {
         }
     }
 
-    /// TSval of the client's FIN or, where it was never answered, of its last SYN but the first, and when that passed, TAI ns: what tells of
-    /// its clock.
-    pub fn client_stamp(&self) -> Option<(u32, u64)> {
+    /// How far the client's clock of timestamps is before the time of the packet, if it ticks once a ms, modulo 2^32: by its FIN or, where it was
+    /// never answered, its last SYN but the first.
+    pub fn client_clock(&self) -> Option<u32> {
         let syn = || self.extras.trouble()?.handshake.last_stamp();
-        self.turn.as_ref().and_then(|turn| turn.stamp()).or_else(syn)
+        let (tsval, time) = self.turn.as_ref().and_then(|turn| turn.stamp()).or_else(syn)?;
+        Some(tsval.wrapping_sub((time / MILLISECOND) as u32))
     }
 
     /// Verdicts on what came again of the handshake.

@@ -436,7 +436,6 @@ impl State {
         // For the time of the turn on its own, so that the rest of the flow can be looked at.
         let mut turn = flow.turn.take().unwrap_or_else(|| self.pool.turn());
         let tail = turn.tail(side);
-        turn.add_ttl(side, block.ttl);
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, || flow.client_fin(), &mut self.pool.responses);
         flow.turn = Some(turn);

@@ -29,31 +29,30 @@ pub(crate) fn hops(ttl: u8) -> u8 {
     initial.unwrap_or(u8::MAX) - ttl
 }
 
-/// Least and most TTL of a side's data; 0: none.
+/// TTL of the first of a side's data at the tap; 0: not known, [`SEVERAL`]: it comes on several ways.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ttls {
-    least: u8,
-    most: u8,
-}
+pub(crate) struct Ttl(u8);
 
-impl Ttls {
+/// No packet that a router would pass on.
+const SEVERAL: u8 = 1;
+
+impl Ttl {
     pub fn add(&mut self, ttl: u8) {
-        if ttl != 0 {
-            self.least = if self.least == 0 { ttl } else { self.least.min(ttl) };
-            self.most = self.most.max(ttl);
+        if self.0 == 0 {
+            self.0 = ttl;
+        } else if self.is_other(ttl) {
+            self.0 = SEVERAL;
         }
+    }
+
+    /// Those of more data.
+    pub fn join(&mut self, other: Self) {
+        self.add(other.0);
     }
 
     /// Whether another TTL comes from farther away or from nearer.
     fn is_other(self, ttl: u8) -> bool {
-        let known = [self.least, self.most].map(hops);
-        let [near, far] = if known[0] < known[1] {
-            known
-        } else {
-            [known[1], known[0]]
-        };
-        let own = hops(ttl);
-        self.least != 0 && ttl != 0 && (own.saturating_add(HOPS) <= near || own >= far.saturating_add(HOPS))
+        self.0 > SEVERAL && ttl != 0 && hops(self.0).abs_diff(hops(ttl)) >= HOPS
     }
 }
 
@@ -120,7 +119,7 @@ pub(crate) struct Resets {
     /// Sum of what each is believed by.
     confidence: f64,
     /// The first whose TTL tells: in whose name, its TTL, and the other packets'.
-    ttls: Option<([u8; 16], u8, Ttls)>,
+    ttls: Option<([u8; 16], u8, Ttl)>,
     /// The soonest, and its round trip, ns.
     soonest: Option<(u64, u64)>,
 }
@@ -129,11 +128,9 @@ impl Resets {
     /// A connection that was set up is over; whether something on the path reset it, most likely.
     pub fn is_foreign(&mut self, flow: &Flow, last: Option<&Finished>) -> bool {
         let Some(reset) = flow.extras.reset() else { return false };
-        let ttls = flow
-            .turn
-            .as_ref()
-            .map_or_else(Ttls::default, |turn| turn.ttls(reset.side));
-        let by_ttl = ttls.is_other(reset.ttl);
+        let turn = flow.turn.as_ref();
+        let known = turn.map_or_else(Ttl::default, |turn| turn.ttl(reset.side));
+        let by_ttl = known.is_other(reset.ttl);
         let kinds = u8::from(by_ttl) + u8::from(reset.soon.is_some()) + u8::from(reset.went_on);
         self.confidence += match kinds {
             0 => return false,
@@ -149,7 +146,7 @@ impl Resets {
         let ends = flow.ends();
         let name = if reset.side == 0 { ends.client } else { ends.server };
         if by_ttl {
-            self.ttls.get_or_insert((name, reset.ttl, ttls));
+            self.ttls.get_or_insert((name, reset.ttl, known));
         }
         if let Some(soon) = reset.soon.filter(|soon| self.soonest.is_none_or(|known| *soon < known)) {
             self.soonest = Some(soon);
@@ -175,20 +172,20 @@ impl Resets {
             ("tooSoon", self.too_soon as f64),
             ("wentOn", self.went_on as f64),
         ];
-        if let Some((name, ttl, others)) = self.ttls {
+        if let Some((name, ttl, Ttl(others))) = self.ttls {
             evidence.push(format!(
                 "in {} the TTL tells: the RST in the name of {} had {ttl} at the tap, the data of that host {}: it came from {} hops away, that from {}",
                 count(self.by_ttl),
                 address(name),
-                others.most,
+                others,
                 hops(ttl),
-                hops(others.most)
+                hops(others)
             ));
             values.extend([
                 ("rstTtl", f64::from(ttl)),
-                ("ttl", f64::from(others.most)),
+                ("ttl", f64::from(others)),
                 ("rstHops", f64::from(hops(ttl))),
-                ("hops", f64::from(hops(others.most))),
+                ("hops", f64::from(hops(others))),
             ]);
         }
         if let Some((wait, trip)) = self.soonest {
@@ -255,10 +252,10 @@ mod tests {
 
     #[test]
     fn another_initial_value_is_no_other_way() {
-        let mut ttls = Ttls::default();
-        assert!(!ttls.is_other(61));
-        ttls.add(0);
-        ttls.add(49);
+        let mut known = Ttl::default();
+        assert!(!known.is_other(61));
+        known.add(0);
+        known.add(49);
         // 15 hops, from 64, 128 and 255.
         for (ttl, is_other) in [
             (49, false),
@@ -269,10 +266,10 @@ mod tests {
             (47, true),
             (0, false),
         ] {
-            assert_eq!(ttls.is_other(ttl), is_other, "{ttl}");
+            assert_eq!(known.is_other(ttl), is_other, "{ttl}");
         }
-        // Its packets come on two paths.
-        ttls.add(45);
-        assert!(!ttls.is_other(47));
+        // Its packets come on two ways.
+        known.add(45);
+        assert!(!known.is_other(61));
     }
 }

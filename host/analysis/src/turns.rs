@@ -7,7 +7,7 @@ use weir_record::{Block, BlockEnd};
 
 use crate::limits::{SoFar, Tail};
 use crate::queues::Wait;
-use crate::resets::Ttls;
+use crate::resets::Ttl;
 use crate::seq::{Range, before};
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
@@ -29,14 +29,24 @@ struct Side {
     last: u64,
     /// Sequence number after the last block.
     end: u32,
-    /// The last block goes on in the next one that starts at `end`.
-    open: bool,
+    last_block: Last,
     /// Its sender had not acknowledged all that its peer had sent, or the other way round.
     overlapped: bool,
     /// It began while a transfer of its peer was under way.
     amid: bool,
-    /// No segment with PSH ended its last block.
-    turned: bool,
+    /// Of its blocks.
+    ttl: Ttl,
+}
+
+/// What the last block of a side was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Whole,
+    /// It goes on in the next one that starts where it ends.
+    Open,
+    /// No segment with PSH ended it.
+    Turned,
 }
 
 impl Side {
@@ -45,7 +55,7 @@ impl Side {
             self.first = b.first;
         }
         self.last = self.last.max(b.last);
-        let continues = self.open && self.end == b.seq;
+        let continues = self.last_block == Last::Open && self.end == b.seq;
         let mut seq = b.seq;
         let end = b.seq.wrapping_add(b.bytes);
         let mut first_piece = true;
@@ -66,13 +76,18 @@ impl Side {
         }
         piece(end, &mut self.blocks);
         self.end = end;
-        self.open = goes_on || matches!(cause, Some(BlockEnd::Idle | BlockEnd::Limit));
-        self.turned = cause == Some(BlockEnd::Turn);
+        self.last_block = match cause {
+            _ if goes_on => Last::Open,
+            Some(BlockEnd::Idle | BlockEnd::Limit) => Last::Open,
+            Some(BlockEnd::Turn) => Last::Turned,
+            _ => Last::Whole,
+        };
+        self.ttl.add(b.ttl);
     }
 
     /// So many bytes behind the last block were sent before its peer went on, and not seen.
     fn unseen(&mut self, bytes: u32) {
-        if self.turned || self.open {
+        if self.last_block != Last::Whole {
             self.blocks.extend(bytes.into());
         } else {
             self.blocks.push(self.end, bytes.into());
@@ -372,6 +387,10 @@ struct Past {
     asked: u32,
     time: TimeShares,
     rest: Option<Rest>,
+    /// TSval of the client's FIN, and when it passed, TAI ns.
+    stamp: Option<(u32, u64)>,
+    /// Of each side's blocks, but those of the transaction in progress.
+    ttls: [Ttl; 2],
 }
 
 /// The transaction in progress of a flow.
@@ -381,10 +400,6 @@ pub(crate) struct Turn {
     /// From the first response block on.
     response: Option<Box<Response>>,
     past: Option<Box<Past>>,
-    /// Of each side's data.
-    ttls: [Ttls; 2],
-    /// TSval of the client's FIN, and when it passed, TAI ns.
-    stamp: Option<(u32, u64)>,
 }
 
 impl Turn {
@@ -400,25 +415,25 @@ impl Turn {
         self.past.get_or_insert_default().trouble.get_or_insert_default()
     }
 
-    /// A block of a side ended with a packet of this TTL; 0: not known.
-    #[inline]
-    pub fn add_ttl(&mut self, side: usize, ttl: u8) {
-        self.ttls[side & 1].add(ttl);
-    }
-
-    /// See [`Self::add_ttl`].
-    pub const fn ttls(&self, side: usize) -> Ttls {
-        self.ttls[side & 1]
+    /// Of a side's data.
+    pub fn ttl(&self, side: usize) -> Ttl {
+        let mut ttl = self.past.as_ref().map_or_else(Ttl::default, |past| past.ttls[side & 1]);
+        match (side & 1, &self.response) {
+            (0, _) => ttl.join(self.request.ttl),
+            (_, Some(response)) => ttl.join(response.side.ttl),
+            (_, None) => {}
+        }
+        ttl
     }
 
     /// The client's FIN had this TSval.
-    pub const fn set_stamp(&mut self, tsval: u32, time: u64) {
-        self.stamp = Some((tsval, time));
+    pub fn set_stamp(&mut self, tsval: u32, time: u64) {
+        self.past.get_or_insert_default().stamp = Some((tsval, time));
     }
 
     /// See [`Self::set_stamp`].
-    pub const fn stamp(&self) -> Option<(u32, u64)> {
-        self.stamp
+    pub fn stamp(&self) -> Option<(u32, u64)> {
+        self.past.as_ref()?.stamp
     }
 
     /// Last packet of the previous transaction's response.
@@ -774,6 +789,8 @@ impl Turn {
         };
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
+        past.ttls[0].join(request.ttl);
+        past.ttls[1].join(response.ttl);
         let asked = !request.blocks.is_empty();
         // When one came that the capture missed is not known.
         let answered = !response.blocks.is_empty() && response.first != 0;

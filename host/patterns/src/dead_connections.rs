@@ -37,8 +37,8 @@ struct Dead {
     has_data: bool,
     /// From the last packet before a timer ran out in vain to the last repeat, TAI ns.
     span: (u64, u64),
-    /// How long nothing had passed before what was sent in vain, ns.
-    rested: Option<u64>,
+    /// How long nothing had passed before what was sent in vain, ns; 0: not known.
+    rested: u64,
 }
 
 impl Dead {
@@ -75,7 +75,7 @@ impl Detector for DeadConnections {
             repeats: 0,
             has_data: false,
             span: (verdict.lost_at, verdict.time),
-            rested: None,
+            rested: 0,
         };
         let dead = self.current.get_or_insert(new);
         if dead.id != new.id {
@@ -89,8 +89,7 @@ impl Detector for DeadConnections {
     fn connection(&mut self, connection: &Ended, _: &mut Route) {
         self.connections += u64::from(!connection.failed);
         if let Some(dead) = self.current.take_if(|dead| dead.id == connection.id) {
-            let [client, server] = connection.sent.map(|sent| sent.rested);
-            let rested = if dead.by_server { client } else { server };
+            let rested = u64::from(connection.rested[usize::from(!dead.by_server)]) * 1_000_000;
             self.dead.push(Dead { rested, ..dead });
         }
     }
@@ -111,7 +110,7 @@ impl Detector for DeadConnections {
 
 /// Least and most, ns, of the waits in vain that came after a rest in which devices forget.
 fn forgotten(dead: &[&Dead]) -> Option<(u64, u64, u64)> {
-    let rests = || dead.iter().filter(|dead| dead.has_data).filter_map(|dead| dead.rested);
+    let rests = || dead.iter().filter(|dead| dead.has_data).map(|dead| dead.rested);
     let long = || rests().filter(|rest| *rest >= FORGOTTEN);
     Some((long().count() as u64, long().min()?, long().max()?))
 }
@@ -235,11 +234,11 @@ mod tests {
 
     /// The same, with so many bytes in each repeat.
     fn end_with(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32) {
-        end_after(all, id, repeats, handshake, length, None);
+        end_after(all, id, repeats, handshake, length, 0);
     }
 
-    /// The same, before which nothing had passed for so long, ns.
-    fn end_after(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32, rested: Option<u64>) {
+    /// The same, before which nothing had passed for so long, ms.
+    fn end_after(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32, rested: u32) {
         let ends = Ends::default();
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
@@ -273,12 +272,10 @@ mod tests {
             setup_ns: None,
             answer_ns: None,
             is_answer_late: false,
-            client_stamp: None,
+            client_clock: None,
+            rested: [rested, 0],
             closing: CloseKind::ClientFin,
-            sent: [rested, None].map(|rested| Sent {
-                rested,
-                ..Sent::default()
-            }),
+            sent: [Sent::default(); 2],
             answered: 0,
             has_trouble: true,
         };
@@ -326,8 +323,8 @@ mod tests {
     #[test]
     fn idle_times_in_which_devices_forget_are_told() {
         let mut all = DeadConnections::default();
-        for (id, rested) in [(1, 3700), (2, 4000), (3, 59)] {
-            end_after(&mut all, id, 3, false, 100, Some(rested * 1_000_000_000));
+        for (id, rested) in [(1, 3_700_000), (2, 4_000_000), (3, 59_000)] {
+            end_after(&mut all, id, 3, false, 100, rested);
         }
         let mut out = Vec::new();
         all.findings(&Timeline::default(), &mut out);

@@ -225,7 +225,8 @@ mod tests {
             setup_ns: None,
             answer_ns: None,
             is_answer_late: false,
-            client_stamp: None,
+            client_clock: None,
+            rested: [0; 2],
             closing: if is_closed {
                 CloseKind::ServerFin
             } else {

@@ -251,9 +251,7 @@ impl SynLoss {
             pair,
             toll,
             failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
-            clock: connection
-                .client_stamp
-                .map(|(tsval, time)| tsval.wrapping_sub((time / MILLISECOND) as u32)),
+            clock: connection.client_clock,
         });
     }
 }
@@ -1047,7 +1045,8 @@ mod tests {
                 setup_ns: Some(9_000_000_000),
                 answer_ns: Some(9_000_000_000),
                 is_answer_late,
-                client_stamp: None,
+                client_clock: None,
+                rested: [0; 2],
                 closing: CloseKind::ClientFin,
                 sent: [Sent::default(); 2],
                 answered: 0,
