@@ -6,6 +6,7 @@ use crate::flow::Flow;
 use crate::given::Given;
 use crate::limits::Cause;
 use crate::message::seconds;
+use crate::setup::Unscaled;
 use crate::shares::Measure;
 
 /// Speed of light in fibre, km/s; half of the round trip is the way there.
@@ -22,6 +23,8 @@ const HEARD: u32 = 3;
 const FILLED: u64 = 8;
 /// Largest window without scaling.
 const UNSCALED: u64 = 65_535;
+/// Who offers less than all of it but for one part in so many could offer more; else what is left may be the rest of a segment.
+const UNSCALED_FULL: u64 = 8;
 
 /// Ceilings of a direction; `None` when its transfers were single flights.
 pub(crate) fn ceilings(flow: &Flow, side: usize, given: Given) -> Option<v1::Ceilings> {
@@ -71,6 +74,13 @@ fn is_hole(bytes: u32, hole: u32) -> bool {
 fn window(flow: &Flow, side: usize) -> Option<u64> {
     let shift = flow.setup.scale(side)?;
     flow.windows[side].bytes(shift).map(|(_, most)| most)
+}
+
+/// Who left the window scale out of the handshake, where a side's windows are as large as they can be without it.
+pub(crate) fn at_unscaled_most(flow: &Flow, side: usize) -> Option<Unscaled> {
+    let by = flow.setup.unscaled()?;
+    let most = window(flow, side)?.max(flow.setup.first_window(side).into());
+    (most >= UNSCALED - UNSCALED / UNSCALED_FULL).then_some(by)
 }
 
 /// The least shift that lets the peer's flight fit this side's windows, when the handshake does not tell one.

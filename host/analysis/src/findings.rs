@@ -3,17 +3,19 @@
 use weir_messages::v1;
 use weir_record::CloseCause;
 
-use crate::ceilings::{LIGHT, Mishap, is_stuck, mishap, sender_bytes};
+use crate::ceilings::{LIGHT, Mishap, at_unscaled_most, is_stuck, mishap, sender_bytes};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::given::Given;
 use crate::group::{Group, finding};
+use crate::icmp::Icmp;
 use crate::limits::Cause;
 use crate::message::{Failure, address, failed, period, seconds};
 use crate::numbers::{connections, count, decimal, duration, lasting, several};
 use crate::quality::Quality;
 use crate::refusals::Refusals;
-use crate::setup::Outcome;
+use crate::resets::{FORGOTTEN, Resets};
+use crate::setup::{Outcome, Unscaled};
 use crate::shares::Measure;
 use crate::stale::Stale;
 use crate::surroundings::Surroundings;
@@ -30,15 +32,13 @@ const RATE_HALF_CONFIDENCE: f64 = 50.0;
 /// Closed windows that cost less than this in all are not worth a finding, s.
 const WINDOW_SECONDS: f64 = 0.01;
 
-/// Hosts whose closed windows are counted apart, and those that are named.
-const ZERO_WINDOW_HOSTS: usize = 64;
+/// Hosts whose windows are counted apart, and those that are named.
+const WINDOW_HOSTS: usize = 64;
 const NAMED_HOSTS: usize = 5;
-/// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs.
-const FORGOTTEN: u64 = 60_000_000_000;
 
-/// A host that closed its windows.
+/// A host whose windows held its peers.
 #[derive(Clone, Copy, Debug, Default)]
-struct ZeroWindowHost {
+struct WindowHost {
     address: [u8; 16],
     connections: u64,
     ns: u64,
@@ -47,11 +47,70 @@ struct ZeroWindowHost {
     end: u64,
 }
 
+/// The first [`WINDOW_HOSTS`] of them.
+#[derive(Clone, Debug, Default)]
+struct WindowHosts(Vec<WindowHost>);
+
+impl WindowHosts {
+    /// The windows of `side` held its peer for so many ns.
+    fn add(&mut self, flow: &Flow, side: usize, ns: u64) {
+        let ends = flow.ends();
+        let address = if side == 0 { ends.client } else { ends.server };
+        let known = self.0.iter().position(|host| host.address == address);
+        let at = match known {
+            Some(at) => at,
+            None if self.0.len() < WINDOW_HOSTS => {
+                self.0.push(WindowHost {
+                    address,
+                    start: flow.first,
+                    ..WindowHost::default()
+                });
+                self.0.len() - 1
+            }
+            None => return,
+        };
+        let host = &mut self.0[at];
+        host.connections += 1;
+        host.ns = host.ns.saturating_add(ns);
+        host.start = host.start.min(flow.first);
+        host.end = host.end.max(flow.last);
+    }
+
+    /// Those to be named, longest first.
+    fn most(&self) -> Vec<WindowHost> {
+        let mut hosts = self.0.clone();
+        hosts.sort_by_key(|host| std::cmp::Reverse((host.ns, host.address)));
+        hosts.truncate(NAMED_HOSTS);
+        hosts
+    }
+
+    /// In sentences.
+    fn told(&self) -> impl Iterator<Item = String> {
+        self.most().into_iter().map(|host| {
+            format!(
+                "{} did so for {} in {}, {}",
+                address(host.address),
+                lasting(seconds(host.ns)),
+                connections(host.connections),
+                period(host.start, host.end)
+            )
+        })
+    }
+
+    /// The value of a finding.
+    fn names(&self) -> v1::FindingValue {
+        let names: Vec<String> = self.most().iter().map(|host| address(host.address)).collect();
+        names.join(", ").as_str().into()
+    }
+}
+
 /// Data packets and repeats of one direction, over all connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rate {
     pub data: u64,
     pub repeated: u64,
+    /// Of these, those of connections that ended in silence.
+    in_vain: u64,
 }
 
 impl Rate {
@@ -60,6 +119,22 @@ impl Rate {
             0.0
         } else {
             self.repeated as f64 / self.data as f64
+        }
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.data += other.data;
+        self.repeated += other.repeated;
+        self.in_vain += other.in_vain;
+    }
+
+    /// Where all are gone, each of them says nothing of single ones.
+    fn of_living(self) -> Self {
+        let in_vain = self.in_vain.min(self.repeated);
+        Self {
+            data: self.data - in_vain,
+            repeated: self.repeated - in_vain,
+            in_vain: 0,
         }
     }
 }
@@ -74,9 +149,28 @@ struct Limited {
     /// Connections whose receivers' windows have a scale that was not seen, and their part of the time, ns.
     unscaled: u64,
     unscaled_ns: u64,
+    /// Whose windows are as large as they can be without a scale, which the handshakes lack, and their part of the time, ns.
+    full: [u64; UNAGREED.len()],
+    full_ns: u64,
     /// Of the connection that it cost most: ns, bytes in flight (or bytes/s), round trips.
     most: (u64, f64, Measure),
 }
+
+/// Who left the window scale out (RFC 7323 2.2), and what an expert makes of it.
+const UNAGREED: [(Unscaled, &str); 3] = [
+    (
+        Unscaled::Server,
+        "the client offered it and the server did not answer it: the server does not scale (also one that answers by SYN cookies without timestamps), or a firewall or load balancer between takes the option out",
+    ),
+    (
+        Unscaled::Client,
+        "the SYN has none at the tap, and the SYN-ACK answers one: a box between the client and the server changes the option",
+    ),
+    (
+        Unscaled::Both,
+        "the client does not offer it: its system is set so or too old for it, or a box before the tap takes the option out",
+    ),
+];
 
 /// Kinds of findings about limits, what they are about, the key of their value, what else it may be, and what to do.
 const LIMITS: [(&str, &str, &str, [&str; 2]); 3] = [
@@ -129,6 +223,9 @@ pub(crate) struct Findings {
     reset: Group,
     refused: Group,
     refusals: Refusals,
+    icmp: Icmp,
+    /// Of the ignored, those whose client was told why by an ICMP error.
+    told_why: u64,
     stale: Stale,
     /// From the first SYN of those that failed until they did, ns, and those of which that is known.
     failed_ns: u64,
@@ -139,9 +236,10 @@ pub(crate) struct Findings {
     zero_window: Group,
     zero_ns: u64,
     zero_longest: (u64, u64),
-    zero_hosts: Vec<ZeroWindowHost>,
+    zero_hosts: WindowHosts,
     small_window: Group,
     small_ns: u64,
+    small_hosts: WindowHosts,
     silly: Group,
     silly_ns: u64,
     silly_openings: u64,
@@ -173,9 +271,14 @@ pub(crate) struct Findings {
     abortive: Group,
     abortive_by: [u64; 2],
     after_fin: u64,
+    resets: Resets,
+    /// Of the abortive, those that something on the path reset.
+    foreign: u64,
     /// Of them, those with a request that had no answer, by who sent the RST; and of these, those that had been idle before it.
     unanswered_by: [u64; 2],
     unanswered_idle: u64,
+    /// Of those by the server, the ones that something on the path sent.
+    unanswered_foreign: u64,
     pub unanswered: Unanswered,
     established: u64,
     pub rates: [Rate; 2],
@@ -198,6 +301,8 @@ impl Findings {
             }
             None => {}
         }
+        let is_told = self.icmp.connection(flow, failure.is_some());
+        self.told_why += u64::from(is_told && failure == Some(Failure::Ignored));
         if failure.is_some()
             && let Some(ns) = flow.setup.end_ns()
         {
@@ -227,10 +332,12 @@ impl Findings {
                 .connection(flow, kind, last.and_then(|last| last.unanswered));
         }
         let is_stale = established && last.is_some_and(|last| self.stale.is_asked(flow, last));
+        let is_foreign = established && self.resets.is_foreign(flow, last);
         let fins = usize::from(flow.sent_fin(0)) + usize::from(flow.sent_fin(1));
         let resets = [flow.sent_rst(0), flow.sent_rst(1)];
         if established && resets != [false; 2] && fins < 2 && kind != Kind::Refused {
             self.abortive.add(flow);
+            self.foreign += u64::from(is_foreign);
             self.after_fin += u64::from(fins == 1);
             for (count, reset) in self.abortive_by.iter_mut().zip(resets) {
                 *count += u64::from(reset);
@@ -241,6 +348,7 @@ impl Findings {
             };
             if let Some(last) = last.filter(waits).filter(|_| !is_stale) {
                 self.unanswered_by[usize::from(resets[1])] += 1;
+                self.unanswered_foreign += u64::from(resets[1] && is_foreign);
                 self.unanswered_idle += u64::from(last.client.is_some_and(|idle| idle >= FORGOTTEN));
             }
         }
@@ -249,11 +357,13 @@ impl Findings {
     fn rates(&mut self, flow: &Flow) {
         let mut own = Rate::default();
         for side in 0..2 {
-            let (data, repeated) = (flow.data_packets(side), flow.counts(side).retransmitted_data);
-            self.rates[side].data += data;
-            self.rates[side].repeated += repeated;
-            own.data += data;
-            own.repeated += repeated;
+            let rate = Rate {
+                data: flow.data_packets(side),
+                repeated: flow.counts(side).retransmitted_data,
+                in_vain: flow.extras.trouble().map_or(0, |trouble| trouble.in_vain[side]),
+            };
+            self.rates[side].add(rate);
+            own.add(rate);
         }
         if own.repeated > 0 && own.value() > RETRANSMISSION_LINE {
             self.repeating.add(flow);
@@ -271,10 +381,14 @@ impl Findings {
                 .max(closed.zero_asked)
                 .min(closed.zero);
             if own > 0 {
-                self.zero_host(flow, side, own);
+                self.zero_hosts.add(flow, side, own);
             }
             zero = zero.saturating_add(own);
-            small = small.saturating_add(charged(side, Cause::SmallWindow));
+            let own = charged(1 - side, Cause::SmallWindow);
+            if own > 0 {
+                self.small_hosts.add(flow, side, own);
+            }
+            small = small.saturating_add(own);
         }
         if zero > 0 {
             self.zero_window.add(flow);
@@ -287,30 +401,6 @@ impl Findings {
             self.small_window.add(flow);
             self.small_ns = self.small_ns.saturating_add(small);
         }
-    }
-
-    /// A side closed its window for so many ns.
-    fn zero_host(&mut self, flow: &Flow, side: usize, ns: u64) {
-        let ends = flow.ends();
-        let address = if side == 0 { ends.client } else { ends.server };
-        let known = self.zero_hosts.iter().position(|host| host.address == address);
-        let at = match known {
-            Some(at) => at,
-            None if self.zero_hosts.len() < ZERO_WINDOW_HOSTS => {
-                self.zero_hosts.push(ZeroWindowHost {
-                    address,
-                    start: flow.first,
-                    ..ZeroWindowHost::default()
-                });
-                self.zero_hosts.len() - 1
-            }
-            None => return,
-        };
-        let host = &mut self.zero_hosts[at];
-        host.connections += 1;
-        host.ns = host.ns.saturating_add(ns);
-        host.start = host.start.min(flow.first);
-        host.end = host.end.max(flow.last);
     }
 
     /// What held the connection's transfers, and its turns.
@@ -413,6 +503,12 @@ impl Findings {
                 if flow.setup.scale(1 - side).is_none() {
                     limited.unscaled += 1;
                     limited.unscaled_ns = limited.unscaled_ns.saturating_add(ns);
+                }
+                if let Some(by) = at_unscaled_most(flow, 1 - side) {
+                    for (n, (who, _)) in limited.full.iter_mut().zip(UNAGREED) {
+                        *n += u64::from(who == by);
+                    }
+                    limited.full_ns = limited.full_ns.saturating_add(ns);
                 }
                 if ns > limited.most.0 {
                     limited.most = (ns, value, m);
@@ -550,7 +646,29 @@ impl Findings {
             ));
         }
         let is_unsure = is_seldom || 2 * limited.unscaled_ns > limited.ns;
-        evidence.extend(otherwise.map(str::to_owned));
+        let mut values = vec![
+            (key, value),
+            ("seconds", cost),
+            ("costSeconds", cost),
+            ("rttSeconds", seconds(trip)),
+            ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
+        ];
+        let [mut may_be, mut next] = otherwise;
+        if kind == "RECEIVER_LIMITED" && limited.full_ns > 0 {
+            values.push(("withoutScaling", limited.full.iter().sum::<u64>() as f64));
+            evidence.push(format!(
+                "{} s of it are of windows that are as large as they can be without scaling, 65,535 bytes, whatever the buffer is (RFC 7323): the handshake has no window scale on both sides",
+                decimal(seconds(limited.full_ns), 3)
+            ));
+            let told = limited.full.iter().zip(UNAGREED).filter(|(n, _)| **n > 0);
+            evidence.extend(told.map(|(n, (_, why))| format!("in {}: {why}", connections(*n))));
+            if 2 * limited.full_ns >= limited.ns {
+                may_be =
+                    "it may also be that the receiver's buffer is no larger than that, either: then both are needed";
+                next = "next: let both ends agree on window scaling (capture the SYN and the SYN-ACK at both ends to see who leaves it out): without it a larger buffer (SO_RCVBUF) changes nothing; several connections side by side do";
+            }
+        }
+        evidence.extend([may_be, next].map(str::to_owned));
         Some(finding(
             kind,
             "WARNING",
@@ -558,13 +676,7 @@ impl Findings {
             format!("{title} for {} s", decimal(cost, 3)),
             evidence,
             &limited.group,
-            &[
-                (key, value),
-                ("seconds", cost),
-                ("costSeconds", cost),
-                ("rttSeconds", seconds(trip)),
-                ("ceilingBitsPerSecond", rate.unwrap_or(0.0)),
-            ],
+            &values,
         ))
     }
 
@@ -650,6 +762,8 @@ impl Findings {
     /// The findings, in a fixed order.
     pub fn list(&self, around: &Surroundings) -> Vec<v1::Finding> {
         let mut out = Vec::new();
+        // What says why goes before what failed.
+        out.extend(self.icmp.findings());
         out.extend(self.failed_connections());
         out.extend(self.retransmission_rate());
         out.extend(self.zero_windows());
@@ -661,7 +775,9 @@ impl Findings {
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));
         out.extend(self.abortive_close());
+        out.extend(self.resets.finding());
         out.extend(self.stale.finding());
+        out.extend(self.stale.amid());
         out.extend(self.unanswered.finding());
         out.extend(self.quality.finding(around));
         out
@@ -710,7 +826,18 @@ impl Findings {
             ));
         }
         let silent = self.ignored.count() + self.reset.count();
-        let (otherwise, next) = if silent > 0 {
+        if self.told_why > 0 {
+            evidence.push(format!(
+                "ICMP errors told the clients of {} why (ICMP_ERRORS)",
+                count(self.told_why)
+            ));
+        }
+        let (otherwise, next) = if silent > 0 && self.told_why == silent {
+            (
+                "it may also be errors that somebody else forged (RFC 5927)",
+                "next: as for ICMP_ERRORS: something on the way says why it did not pass the SYNs",
+            )
+        } else if silent > 0 {
             (
                 "it may also be a server that drops SYNs when its queue of connections is full, or a firewall that drops them on purpose",
                 "next: find where SYN and SYN-ACK get lost: capture on the other side of every device between the tap and the server (load balancer, firewall, switch), and at the server; compare its listen queue and limits with the number of connections at those times",
@@ -742,15 +869,14 @@ impl Findings {
 
     fn retransmission_rate(&self) -> Option<v1::Finding> {
         let [client, server] = self.rates;
-        let total = Rate {
-            data: client.data + server.data,
-            repeated: client.repeated + server.repeated,
-        };
+        let mut total = client;
+        total.add(server);
         let rate = total.value();
         if rate <= RETRANSMISSION_LINE {
             return None;
         }
-        let evidence = vec![
+        let living = total.of_living().value();
+        let mut evidence = vec![
             format!(
                 "{} of {} data packets were sent again: {}; the line is {}",
                 count(total.repeated),
@@ -768,15 +894,31 @@ impl Findings {
                 percent(server.value())
             ),
             format!("above the line: {}", connections(self.repeating.count())),
-            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell".to_owned(),
-            "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there".to_owned(),
         ];
+        if total.in_vain > 0 {
+            evidence.push(format!(
+                "{} of them were sent into silence, on connections that were dead or whose segments were too large for the path (DEAD_CONNECTIONS, MTU_BLACK_HOLE): these tell of no loss of single packets; without them it is {}",
+                count(total.in_vain),
+                percent(living)
+            ));
+        }
+        evidence.push(
+            "it may also be repeats that were not needed, because ACKs were late or lost: their classes tell"
+                .to_owned(),
+        );
+        evidence.push(if living > RETRANSMISSION_LINE {
+            "next: find where it is lost: between which hosts and on which side of the tap is told with LOSS and PERIODIC_LOSS, where they were found, else at each connection; then look at the counters of errors and drops of the ports there"
+        } else {
+            "next: see why these connections fell silent: with DEAD_CONNECTIONS or MTU_BLACK_HOLE, where they were found"
+        }.to_owned());
         Some(finding(
             "RETRANSMISSION_RATE",
-            if rate > RETRANSMISSION_SEVERE {
+            if living > RETRANSMISSION_SEVERE {
                 "CRITICAL"
-            } else {
+            } else if living > RETRANSMISSION_LINE {
                 "WARNING"
+            } else {
+                "INFO"
             },
             total.data as f64 / (total.data as f64 + RATE_HALF_CONFIDENCE),
             format!("{} of the data packets are retransmissions", percent(rate)),
@@ -807,25 +949,13 @@ impl Findings {
                 decimal(seconds(self.zero_longest.0), 3)
             ),
         ];
-        let mut hosts = self.zero_hosts.clone();
-        hosts.sort_by_key(|host| std::cmp::Reverse((host.ns, host.address)));
-        hosts.truncate(NAMED_HOSTS);
-        evidence.extend(hosts.iter().map(|host| {
-            format!(
-                "{} did so for {} in {}, {}",
-                address(host.address),
-                lasting(seconds(host.ns)),
-                connections(host.connections),
-                period(host.start, host.end)
-            )
-        }));
+        evidence.extend(self.zero_hosts.told());
         evidence.push(
             "it may also be buffers that are small for the rate of this path: an application that reads at once empties them too late".to_owned(),
         );
         evidence.push(
             "next: see why the receivers' applications did not read what had arrived (processor, disk, a lock, a slow consumer behind them)".to_owned(),
         );
-        let names: Vec<String> = hosts.iter().map(|host| address(host.address)).collect();
         let mut found = finding(
             "ZERO_WINDOW",
             "WARNING",
@@ -835,9 +965,7 @@ impl Findings {
             &self.zero_window,
             &[("seconds", total), ("costSeconds", total)],
         );
-        found
-            .values
-            .insert("hosts".to_owned(), names.join(", ").as_str().into());
+        found.values.insert("hosts".to_owned(), self.zero_hosts.names());
         Some(found)
     }
 
@@ -846,16 +974,16 @@ impl Findings {
         if self.small_window.count() == 0 || total < WINDOW_SECONDS {
             return None;
         }
-        let evidence = vec![
-            format!(
-                "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
-                connections(self.small_window.count()),
-                decimal(total, 3)
-            ),
-            "it may also be a buffer that is smaller than a segment or two".to_owned(),
-            self.window_advice("as for a closed window: see why the receivers' applications read too slowly"),
-        ];
-        Some(finding(
+        let mut evidence = vec![format!(
+            "receivers of {} announced windows above 0 and below one segment for {} s in all: as bad as a closed window, and not marked as one by other tools",
+            connections(self.small_window.count()),
+            decimal(total, 3)
+        )];
+        evidence.extend(self.small_hosts.told());
+        evidence.push("it may also be a buffer that is smaller than a segment or two".to_owned());
+        evidence
+            .push(self.window_advice("as for a closed window: see why the receivers' applications read too slowly"));
+        let mut found = finding(
             "SMALL_WINDOW",
             "WARNING",
             0.9,
@@ -863,7 +991,9 @@ impl Findings {
             evidence,
             &self.small_window,
             &[("seconds", total), ("costSeconds", total)],
-        ))
+        );
+        found.values.insert("hosts".to_owned(), self.small_hosts.names());
+        Some(found)
     }
 
     /// What to do about small windows: where a wrong scale made most of them, no application is to blame.
@@ -995,10 +1125,19 @@ impl Findings {
                 FORGOTTEN / 1_000_000_000
             ));
         }
+        if self.foreign > 0 {
+            evidence.push(format!(
+                "{} of them were reset by something on the path, most likely (FOREIGN_RST)",
+                count(self.foreign)
+            ));
+        }
         evidence.push("it may also be on purpose: a RST frees the port at once, without TIME-WAIT".to_owned());
+        let own = by_server - self.unanswered_foreign;
         evidence.push(
-            if by_server > 0 {
-                "next: see who sends these RSTs (their TTL beside that of the server's data tells a device on the way) and why"
+            if self.foreign == self.abortive.count() {
+                "next: as for FOREIGN_RST"
+            } else if own > 0 {
+                "next: see why the server sends these RSTs, or a device before it that looks the same (those that do not are FOREIGN_RST)"
             } else {
                 "next: harmless if the application closes so on purpose; else data under way is lost: see who sends the RST and why"
             }
@@ -1006,7 +1145,7 @@ impl Findings {
         );
         Some(finding(
             "ABORTIVE_CLOSE",
-            if by_server > 0 { "WARNING" } else { "INFO" },
+            if own > 0 { "WARNING" } else { "INFO" },
             1.0,
             format!(
                 "{} {} closed by RST",
@@ -1048,7 +1187,7 @@ mod tests {
             let mut address = [0; 16];
             address[10..].copy_from_slice(&[255, 255, 10, 0, 0, last]);
             findings.zero_window.include(FlowId(last.into()), START, START);
-            findings.zero_hosts.push(ZeroWindowHost {
+            findings.zero_hosts.0.push(WindowHost {
                 address,
                 connections: 1,
                 ns,

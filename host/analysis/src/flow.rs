@@ -11,18 +11,20 @@ use crate::ceilings::filled_window;
 use crate::closing::{Kind as CloseKind, closing};
 use crate::given::Given;
 use crate::handshake::{Handshake, Known, explain_late_answer, is_answer_late, server_waited};
+use crate::icmp::Errors;
 use crate::ids::{Counted, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
 use crate::losses::{Again, Counts, Losses, Path, Segment};
 use crate::queues::{ENOUGH_SAMPLES, SharedLink, Wait};
+use crate::resets::{self, Reset};
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
-use crate::turns::{ClientFin, Finished, Left, Responses, Turn, Unseen};
+use crate::turns::{ClientFin, Finished, Left, Responses, Rest, Turn, Unseen};
 use crate::twins::First;
-use crate::verdict::{Class, Place, Verdict};
+use crate::verdict::{Class, Place, Verdict, sign};
 use crate::windows::{Closed, Windows};
 
 /// Which packet closed the connection first.
@@ -97,6 +99,8 @@ pub(crate) struct Trouble {
     ids: [Counted; 2],
     /// The latest SYN that was repeated had no window scale although the first had one.
     pub scale_dropped: bool,
+    /// Repeats of each side's data behind which nothing of the other side was heard until the end.
+    pub in_vain: [u64; 2],
 }
 
 impl Trouble {
@@ -135,6 +139,9 @@ const FLIGHT: u32 = 4;
 const TRIPS: u32 = 6;
 /// Largest MSS that a network carries (jumbo frames); that of a loopback interface is seven times as large.
 const JUMBO: u32 = 9_216;
+const MILLISECOND: u64 = 1_000_000;
+/// A connection on which nothing passes for so long, ns, rests.
+const REST: u64 = 1_000_000_000;
 /// Largest window (RFC 7323 2.3), bytes.
 const MOST_WINDOW: u32 = 1 << 30;
 
@@ -187,6 +194,9 @@ struct Extra {
     trouble: Option<Box<Trouble>>,
     /// From the first transfer on that takes more than a flight.
     limits: Option<Box<Limits>>,
+    /// Of a connection that was set up.
+    reset: Option<Box<Reset>>,
+    errors: Option<Box<Errors>>,
 }
 
 impl Extras {
@@ -208,6 +218,23 @@ impl Extras {
     #[inline]
     pub fn limits_mut(&mut self) -> Option<&mut Limits> {
         self.0.as_mut()?.limits.as_deref_mut()
+    }
+
+    #[inline]
+    pub fn reset(&self) -> Option<&Reset> {
+        self.0.as_ref()?.reset.as_deref()
+    }
+
+    pub fn errors(&self) -> Option<&Errors> {
+        self.0.as_ref()?.errors.as_deref()
+    }
+
+    /// A packet of `side` that is no RST passed at `time`.
+    #[inline]
+    pub fn sent(&mut self, side: usize, time: u64) {
+        if let Some(reset) = self.0.as_mut().and_then(|extra| extra.reset.as_mut()) {
+            reset.sent(side & 1, time);
+        }
     }
 
     /// `ids`: the newest of either side, or 0.
@@ -450,6 +477,53 @@ impl Flow {
         self.extras.trouble()?.losses[side & 1].unseen(block.seq)
     }
 
+    /// A block of `side` is told of; `before`: the newest packet that a record had told of. Where it is the first of what nobody answers, how long
+    /// the connection had rested before it is kept.
+    pub fn rested(&mut self, side: usize, block: &Block, before: u64) {
+        let (side, ns) = (side & 1, block.first.saturating_sub(before));
+        let is_kept = |flow: &Self| {
+            flow.rest()
+                .is_some_and(|rest| rest.side == side && !flow.has_heard(rest))
+        };
+        if ns < REST || is_kept(self) {
+            return;
+        }
+        let rest = Rest {
+            side,
+            at: block.first,
+            ns,
+            samples: self.rtt.samples(side),
+        };
+        if let Some(turn) = &mut self.turn {
+            turn.set_rest(rest);
+        }
+    }
+
+    fn rest(&self) -> Option<Rest> {
+        self.turn.as_ref()?.rest()
+    }
+
+    /// Anything of the other side that a record tells came behind the rest.
+    fn has_heard(&self, rest: Rest) -> bool {
+        let other = 1 - rest.side;
+        let event = self
+            .extras
+            .trouble()
+            .is_some_and(|trouble| trouble.heard[other] > rest.at);
+        let data = || {
+            self.turn
+                .as_ref()
+                .is_some_and(|turn| turn.has_sent_since(other, rest.at))
+        };
+        event || self.rtt.samples(rest.side) > rest.samples || data()
+    }
+
+    /// How long nothing had passed before data of `side`, ns, since which nothing of the other side was heard.
+    pub fn rest_before_silence(&self, side: usize) -> Option<u64> {
+        let rest = self.rest().filter(|rest| rest.side == side & 1)?;
+        (!self.has_heard(rest)).then_some(rest.ns)
+    }
+
     /// Whether what begins at `seq` and passed at `time` was sent again, and lost before the tap the first time.
     pub fn came_again(&self, side: usize, seq: u32, time: u64) -> Again {
         let trouble = self.extras.trouble();
@@ -550,6 +624,9 @@ impl Flow {
         let s = side & 1;
         if e.what & what::FIN != 0 && e.what & what::WILD == 0 {
             self.ids[s] = e.ip_id;
+            if let Some((turn, tsval)) = self.turn.as_mut().zip(e.sent()).filter(|_| s == 0) {
+                turn.set_stamp(tsval, time);
+            }
             let is_again = self.fin_time(s) != 0;
             if s == 0 && !is_again {
                 self.fin_ack = e.ack;
@@ -563,6 +640,33 @@ impl Flow {
         if e.what & what::RST != 0 && e.what & what::WILD == 0 && self.add_end(RST, s) {
             self.end_time = time;
         }
+    }
+
+    /// An ICMP error about a packet of `side`.
+    #[cold]
+    pub fn refused(&mut self, side: usize, is_v6: bool, e: &Event, time: u64) {
+        let errors = &mut self.extras.0.get_or_insert_default().errors;
+        errors
+            .get_or_insert_with(|| Box::new(Errors::new(side & 1, is_v6, e, time)))
+            .add(side & 1, e, time);
+    }
+
+    /// A RST of a connection that was set up.
+    pub fn reset(&mut self, side: usize, e: &Event, time: u64) {
+        if self.extras.reset().is_some() || !self.setup.is_done() || e.what & what::WILD != 0 {
+            return;
+        }
+        let turn = self.turn.as_ref().filter(|_| side & 1 == 1);
+        let asked = turn.and_then(|turn| {
+            let shaken = || Some(self.first.saturating_add(self.setup.end_ns()?));
+            Some(resets::Asked {
+                request: turn.waits_since()?,
+                end: turn.request_end()?,
+                before: turn.previous().or_else(shaken)?,
+            })
+        });
+        let reset = Reset::new(side & 1, e, time, asked, self.by_samples(0));
+        self.extras.0.get_or_insert_default().reset = Some(Box::new(reset));
     }
 
     /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
@@ -1346,6 +1450,11 @@ impl Flow {
 
     /// What was lost of a handshake in which something came again, and how one failed, in words.
     pub fn explain_setup(&self) -> Option<String> {
+        // Who says that it did not pass the SYN goes before all guesses.
+        let refused = self.extras.errors().filter(|_| self.setup.is_unanswered());
+        if let Some(refused) = refused.and_then(Errors::explain) {
+            return Some(refused);
+        }
         let trouble = self.extras.trouble();
         let again = trouble.and_then(|t| t.handshake.explain(&self.setup, self.known()));
         let late = || {
@@ -1358,6 +1467,14 @@ impl Flow {
             (Some(lost), _) => Some(lost),
             (None, failure) => failure.map(str::to_owned),
         }
+    }
+
+    /// How far the client's clock of timestamps is before the time of the packet, if it ticks once a ms, modulo 2^32: by its FIN or, where it was
+    /// never answered, its last SYN but the first.
+    pub fn client_clock(&self) -> Option<u32> {
+        let syn = || self.extras.trouble()?.handshake.last_stamp();
+        let (tsval, time) = self.turn.as_ref().and_then(|turn| turn.stamp()).or_else(syn)?;
+        Some(tsval.wrapping_sub((time / MILLISECOND) as u32))
     }
 
     /// Verdicts on what came again of the handshake.
@@ -1397,6 +1514,14 @@ impl Flow {
                 counted: 0,
             }
         })
+    }
+
+    /// A verdict is final.
+    pub fn count_in_vain(&mut self, verdict: &Verdict) {
+        let is_one = verdict.evidence.has(sign::SILENCE) && verdict.length > 0;
+        if let Some(trouble) = self.extras.trouble_mut().filter(|_| is_one) {
+            trouble.in_vain[usize::from(verdict.from_server)] += 1;
+        }
     }
 
     /// Take out the verdicts on segments that are final.

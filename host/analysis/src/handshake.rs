@@ -571,6 +571,12 @@ impl Handshake {
             .map(|r| r.time)
     }
 
+    /// TSval of the last SYN that came again, and when it passed, TAI ns.
+    pub fn last_stamp(&self) -> Option<(u32, u64)> {
+        let last = self.syn_repeats().last()?;
+        Some((last.tsval?, last.time))
+    }
+
     /// When the first SYN-ACK passed the tap, TAI ns.
     pub fn answered(&self) -> Option<u64> {
         self.setup.map(|setup| setup.syn_ack).filter(|time| *time != 0)

@@ -20,6 +20,7 @@ mod flow;
 mod given;
 mod group;
 mod handshake;
+mod icmp;
 mod ids;
 mod lanes;
 mod limits;
@@ -35,6 +36,7 @@ mod pieces;
 mod quality;
 mod queues;
 mod refusals;
+mod resets;
 mod route;
 mod rtt;
 mod seq;
@@ -77,7 +79,7 @@ use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
 pub use message::{address, clock, period, seconds, socket_address, timestamp};
-pub use numbers::{connections, count, decimal, lasting, several};
+pub use numbers::{connections, count, decimal, lasting, lasting_between, several};
 use operations::Operations;
 use overdue::Answers;
 use queues::{Queues, Wait};
@@ -95,6 +97,9 @@ use surroundings::Surroundings;
 pub use turns::{Finished, Kind as TransactionKind};
 use twins::Twins;
 pub use verdict::{Cause, Class, Evidence, Place, Sign, Verdict, sign};
+
+/// How an IPv4 address begins.
+const MAPPED: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /// Settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -400,6 +405,7 @@ impl State {
             self.health.homeless += 1;
             return;
         };
+        let before = flow.last;
         if !is_late {
             flow.last = flow.last.max(block.last);
             if let Some(trouble) = flow.extras.trouble_mut() {
@@ -435,6 +441,8 @@ impl State {
         let asked = turn.unanswered().filter(|_| side == 1);
         let mut done = turn.block(side, code, block, || flow.client_fin(), &mut self.pool.responses);
         flow.turn = Some(turn);
+        flow.rested(side, block, before);
+        flow.extras.sent(side, block.first);
         let unseen = flow.unseen(side, block);
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
@@ -555,6 +563,7 @@ impl State {
             }
         }
         flow.confirm_answer(side, rtt.rtt);
+        flow.extras.sent(1 - side, time);
         flow.rtt.sample(side, rtt.rtt);
         let is_data = how == Some(RttHow::Data);
         // One of a part of what is in flight waited for no response, either.
@@ -612,10 +621,20 @@ impl State {
         };
         let e = Event::decode(r);
         if e.what & what::ICMP != 0 {
-            return; // not a packet of the flow
+            // Not a packet of the flow.
+            let is_v4 = flow.ends().client.starts_with(&MAPPED);
+            if flow.is_tcp() {
+                flow.refused(side, !is_v4, &e, r.time());
+            }
+            return;
         }
         flow.last = flow.last.max(r.time());
         flow.ending(side, &e, r.time());
+        if e.what & what::RST != 0 {
+            flow.reset(side, &e, r.time());
+        } else {
+            flow.extras.sent(side, r.time());
+        }
         let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
@@ -765,7 +784,11 @@ impl State {
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });
-        flow.verdicts().for_each(|verdict| sink.segment(&verdict, &ends));
+        let verdicts: Vec<Verdict> = flow.verdicts().collect();
+        for verdict in &verdicts {
+            flow.count_in_vain(verdict);
+            sink.segment(verdict, &ends);
+        }
         if let Some((done, time, signature)) = &last {
             if let Some(operations) = &mut self.operations {
                 operations.add(&flow.route(), done, time);

@@ -52,6 +52,14 @@ pub fn lasting(s: f64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
+/// Two of them, s, or one where they are written the same.
+pub fn lasting_between(least: f64, most: f64) -> String {
+    match [least, most].map(lasting) {
+        [least, most] if least == most => least,
+        [least, most] => format!("{least} to {most}"),
+    }
+}
+
 /// A duration in ns, for a sentence.
 pub(crate) fn duration(ns: u64) -> String {
     match ns as f64 {
@@ -91,5 +99,7 @@ mod tests {
             "1,234.50 s",
         ];
         assert_eq!(told, wanted);
+        assert_eq!(lasting_between(1.001, 1.0), "1.00 s");
+        assert_eq!(lasting_between(0.5, 1.0), "500 ms to 1.00 s");
     }
 }

@@ -46,6 +46,16 @@ impl Outcome {
     }
 }
 
+/// Whose SYN has no window scale at the tap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unscaled {
+    Both,
+    /// The SYN-ACK has one nevertheless.
+    Client,
+    /// The client had offered it.
+    Server,
+}
+
 /// What a flow keeps of its handshake.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SetupState {
@@ -239,6 +249,20 @@ impl SetupState {
         self.is(BARE_ACK)
     }
 
+    /// Who left the window scale out, so that no window of the connection is more than 65,535 bytes (RFC 7323 2.2); `None`: nobody, or that is
+    /// not known.
+    pub const fn unscaled(&self) -> Option<Unscaled> {
+        if !(self.has(setup_bit::SYN) && self.answered()) || self.is_cut() {
+            return None;
+        }
+        match (self.client_scale == NO_SCALE, self.server_scale == NO_SCALE) {
+            (true, true) => Some(Unscaled::Both),
+            (true, false) => Some(Unscaled::Client),
+            (false, true) => Some(Unscaled::Server),
+            (false, false) => None,
+        }
+    }
+
     /// SYN and SYN-ACK have a window scale.
     pub const fn is_scaled(&self) -> bool {
         self.client_scale != NO_SCALE && self.server_scale != NO_SCALE
@@ -274,6 +298,11 @@ impl SetupState {
 
     pub const fn answered(&self) -> bool {
         self.has(setup_bit::SYN_ACK)
+    }
+
+    /// Nothing answered the SYN.
+    pub fn is_unanswered(&self) -> bool {
+        self.outcome == Outcome::Ignored && !self.answered()
     }
 
     /// SETUP was a reset by the server.

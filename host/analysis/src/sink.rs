@@ -163,9 +163,9 @@ pub struct Sent {
     /// Keep-alives.
     pub keep_alives: u32,
     /// Copies that the capture made: all but those that a D-SACK says the receiver got, too.
-    pub mirror_copies: u64,
+    pub mirror_copies: u32,
     /// Delivered, but not in the capture.
-    pub missed: u64,
+    pub missed: u32,
     /// Data packets that are retransmissions.
     pub retransmitted: u64,
     /// A FIN, and a RST.
@@ -197,6 +197,10 @@ pub struct Ended {
     pub answer_ns: Option<u64>,
     /// The server's timer sent the SYN-ACK: one before it was lost.
     pub is_answer_late: bool,
+    /// How far the client's clock of timestamps is before the time, where a record tells, ms modulo 2^32, if it ticks once a ms.
+    pub client_clock: Option<u32>,
+    /// Nothing of the other side was heard after data of client and server, before which nothing had passed for so long, ms; 0: not so.
+    pub rested: [u32; 2],
     /// How it was closed.
     pub closing: CloseKind,
     /// What client and server sent.
@@ -230,6 +234,12 @@ impl Connection<'_> {
             setup_ns: self.flow.setup.end_ns(),
             answer_ns: self.flow.setup.response_ns(),
             is_answer_late: self.flow.is_answer_late(),
+            client_clock: self.flow.client_clock(),
+            rested: [0, 1].map(|side| {
+                self.flow
+                    .rest_before_silence(side)
+                    .map_or(0, |ns| saturated(ns / 1_000_000))
+            }),
             closing,
             sent: [self.sent(0), self.sent(1)],
             answered: self.flow.turn.as_ref().map_or(0, |turn| turn.shares().answered),
@@ -275,8 +285,10 @@ impl Connection<'_> {
             rtt_min: self.flow.trip(side),
             acked_min: self.flow.at_most(side),
             keep_alives: saturated(counts.keep_alives),
-            mirror_copies: message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
-            missed: counts.missed,
+            mirror_copies: saturated(
+                message::copies(&counts, self.counts[side]) - (counts.duplicates - counts.mirror_copies),
+            ),
+            missed: saturated(counts.missed),
             retransmitted: counts.retransmitted_data,
             fin: self.flow.sent_fin(side),
             rst: self.flow.sent_rst(side),

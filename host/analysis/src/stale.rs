@@ -5,7 +5,7 @@ use weir_messages::v1;
 use crate::flow::Flow;
 use crate::group::{Group, finding};
 use crate::message::seconds;
-use crate::numbers::{connections, count, lasting};
+use crate::numbers::{connections, count, lasting_between};
 use crate::turns::Finished;
 
 /// What a client that closes, too, sends as its last may be a notice of that, in so many bytes (TLS's, HTTP/2's before it).
@@ -14,6 +14,8 @@ const NOTICE: u64 = 80;
 /// Connections with a request behind the server's FIN, which a RST answered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stale {
+    /// Those that the client went on with before it had the answer: of a request that it was still sending, or the next one.
+    amid: Group,
     group: Group,
     /// The client had the FIN when it asked.
     knew: u64,
@@ -30,6 +32,10 @@ impl Stale {
         if closed == 0 || asked <= closed || !is_request || last.response.is_some() || !flow.sent_rst(1) {
             return false;
         }
+        if last.overlapped {
+            self.amid.include(flow.id, closed, flow.last);
+            return true;
+        }
         self.group.include(flow.id, closed, flow.last);
         // The FIN had been at the client, and the request made its way back.
         let way = flow.trip(1).unwrap_or(u64::MAX);
@@ -42,6 +48,28 @@ impl Stale {
             self.idle = Some((least.min(quiet), most.max(quiet)));
         }
         true
+    }
+
+    /// Data that its receiver never reads makes it send a RST (RFC 9293 3.10.7.4; RFC 2525 2.17), and whoever gets that throws away what it has
+    /// received and not read (RFC 9112 9.6).
+    pub fn amid(&self) -> Option<v1::Finding> {
+        let all = self.amid.count();
+        (all > 0).then(|| {
+            finding(
+                "CLOSED_DURING_REQUEST",
+                "WARNING",
+                0.8,
+                format!("{} sent on while the server answered and closed", connections(all)),
+                vec![
+                    "the server answered and sent its FIN; what the client had sent before that reached it, the rest of its request, the server answered by a RST".to_owned(),
+                    "a RST makes the client's TCP throw away what it has received and not read: the client may see an error (connection reset) instead of the answer, which may say why (too large, not allowed)".to_owned(),
+                    "it may also be a further request that the client sent without waiting for the answer (pipelining)".to_owned(),
+                    "next: let the server read on to the end of the request, or for a while, before it closes (RFC 9112 9.6); or let the client ask first (Expect: 100-continue) before it sends much".to_owned(),
+                ],
+                &self.amid,
+                &[("connections", all as f64)],
+            )
+        })
     }
 
     pub fn finding(&self) -> Option<v1::Finding> {
@@ -57,9 +85,8 @@ impl Stale {
         let (least, most) = self.idle.unwrap_or_default();
         if self.idle.is_some() {
             evidence.push(format!(
-                "the servers closed after {} to {} without data",
-                lasting(seconds(least)),
-                lasting(seconds(most))
+                "the servers closed after {} without data",
+                lasting_between(seconds(least), seconds(most))
             ));
         }
         evidence.push("who asked got an error (connection reset) instead of an answer, unless the request was sent again elsewhere".to_owned());

@@ -121,10 +121,8 @@ impl Totals {
     /// The message. `missed`: segments that the capture missed.
     pub fn message(&self, rates: [Rate; 2], missed: u64, signatures: Vec<v1::SignatureStatistics>) -> v1::Summary {
         let [client, server] = rates;
-        let total = Rate {
-            data: client.data + server.data,
-            repeated: client.repeated + server.repeated,
-        };
+        let mut total = client;
+        total.add(server);
         let frames = self.frames();
         let names = Untracked::ALL.iter().map(|reason| {
             let count: u64 = self

@@ -7,6 +7,7 @@ use weir_record::{Block, BlockEnd};
 
 use crate::limits::{SoFar, Tail};
 use crate::queues::Wait;
+use crate::resets::Ttl;
 use crate::seq::{Range, before};
 use crate::shares::TimeShares;
 use crate::signature::{BlockList, Signature, StateNote, is_inside};
@@ -28,14 +29,24 @@ struct Side {
     last: u64,
     /// Sequence number after the last block.
     end: u32,
-    /// The last block goes on in the next one that starts at `end`.
-    open: bool,
+    last_block: Last,
     /// Its sender had not acknowledged all that its peer had sent, or the other way round.
     overlapped: bool,
     /// It began while a transfer of its peer was under way.
     amid: bool,
-    /// No segment with PSH ended its last block.
-    turned: bool,
+    /// Of its blocks.
+    ttl: Ttl,
+}
+
+/// What the last block of a side was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Whole,
+    /// It goes on in the next one that starts where it ends.
+    Open,
+    /// No segment with PSH ended it.
+    Turned,
 }
 
 impl Side {
@@ -44,7 +55,7 @@ impl Side {
             self.first = b.first;
         }
         self.last = self.last.max(b.last);
-        let continues = self.open && self.end == b.seq;
+        let continues = self.last_block == Last::Open && self.end == b.seq;
         let mut seq = b.seq;
         let end = b.seq.wrapping_add(b.bytes);
         let mut first_piece = true;
@@ -65,13 +76,18 @@ impl Side {
         }
         piece(end, &mut self.blocks);
         self.end = end;
-        self.open = goes_on || matches!(cause, Some(BlockEnd::Idle | BlockEnd::Limit));
-        self.turned = cause == Some(BlockEnd::Turn);
+        self.last_block = match cause {
+            _ if goes_on => Last::Open,
+            Some(BlockEnd::Idle | BlockEnd::Limit) => Last::Open,
+            Some(BlockEnd::Turn) => Last::Turned,
+            _ => Last::Whole,
+        };
+        self.ttl.add(b.ttl);
     }
 
     /// So many bytes behind the last block were sent before its peer went on, and not seen.
     fn unseen(&mut self, bytes: u32) {
-        if self.turned || self.open {
+        if self.last_block != Last::Whole {
             self.blocks.extend(bytes.into());
         } else {
             self.blocks.push(self.end, bytes.into());
@@ -345,6 +361,17 @@ pub(crate) struct Left {
     pub tail: Tail,
 }
 
+/// A block before which nothing had passed for a while.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub side: usize,
+    /// Its first packet, TAI ns, and for how long nothing had passed, ns.
+    pub at: u64,
+    pub ns: u64,
+    /// Round trips of the side's data that were known then.
+    pub samples: u32,
+}
+
 /// What a flow has from the end of its first transaction, or its first trouble, on.
 #[derive(Clone, Debug, Default)]
 #[repr(C)] // what each block and what each transaction needs comes first
@@ -359,6 +386,11 @@ struct Past {
     /// Payload of the last request that was answered.
     asked: u32,
     time: TimeShares,
+    rest: Option<Rest>,
+    /// TSval of the client's FIN, and when it passed, TAI ns.
+    stamp: Option<(u32, u64)>,
+    /// Of each side's blocks, but those of the transaction in progress.
+    ttls: [Ttl; 2],
 }
 
 /// The transaction in progress of a flow.
@@ -381,6 +413,33 @@ impl Turn {
 
     fn make_trouble(&mut self) -> &mut Trouble {
         self.past.get_or_insert_default().trouble.get_or_insert_default()
+    }
+
+    /// Of a side's data.
+    pub fn ttl(&self, side: usize) -> Ttl {
+        let mut ttl = self.past.as_ref().map_or_else(Ttl::default, |past| past.ttls[side & 1]);
+        match (side & 1, &self.response) {
+            (0, _) => ttl.join(self.request.ttl),
+            (_, Some(response)) => ttl.join(response.side.ttl),
+            (_, None) => {}
+        }
+        ttl
+    }
+
+    /// The client's FIN had this TSval.
+    pub fn set_stamp(&mut self, tsval: u32, time: u64) {
+        self.past.get_or_insert_default().stamp = Some((tsval, time));
+    }
+
+    /// See [`Self::set_stamp`].
+    pub fn stamp(&self) -> Option<(u32, u64)> {
+        self.past.as_ref()?.stamp
+    }
+
+    /// Last packet of the previous transaction's response.
+    pub fn previous(&self) -> Option<u64> {
+        let previous = self.past.as_ref()?.previous;
+        (previous != 0).then_some(previous)
     }
 
     /// Brings the transaction in progress into the cache.
@@ -605,6 +664,26 @@ impl Turn {
         self.waits().then_some(self.request.first)
     }
 
+    /// The connection had rested before a block.
+    pub fn set_rest(&mut self, rest: Rest) {
+        self.past.get_or_insert_default().rest = Some(rest);
+    }
+
+    /// See [`Self::set_rest`]; the last one.
+    pub fn rest(&self) -> Option<Rest> {
+        self.past.as_ref()?.rest
+    }
+
+    /// Whether data of a side has begun to pass since then.
+    pub fn has_sent_since(&self, side: usize, time: u64) -> bool {
+        let last = match (side, &self.response) {
+            (0, _) => self.request.last,
+            (_, Some(response)) => response.side.last,
+            (_, None) => self.past.as_ref().map_or(0, |past| past.previous),
+        };
+        last > time
+    }
+
     /// There is a request that has no response yet.
     fn waits(&self) -> bool {
         let is_asked = self.response.is_none() && !self.request.blocks.is_empty();
@@ -710,6 +789,8 @@ impl Turn {
         };
         let past = self.past.get_or_insert_default();
         past.finished = past.finished.saturating_add(1);
+        past.ttls[0].join(request.ttl);
+        past.ttls[1].join(response.ttl);
         let asked = !request.blocks.is_empty();
         // When one came that the capture missed is not known.
         let answered = !response.blocks.is_empty() && response.first != 0;

@@ -275,15 +275,23 @@ fn what_the_capture_missed_was_not_in_flight_at_once() {
 
 /// So many windows of 65,535 bytes over `trip`.
 fn unscaled(trip: f64, windows: u32) -> Vec<Meta> {
+    held_by(trip, windows, 44, 65_535)
+}
+
+/// The same with another window, which so many segments fill.
+fn held_by(trip: f64, windows: u32, segments: u32, window: u16) -> Vec<Meta> {
     let mut c = start(trip, None, None);
-    c.packet(0.2, C, "AP", 101, 901, 200).window = 65_535;
+    for packet in &mut c.packets {
+        packet.window = window;
+    }
+    c.packet(0.2, C, "AP", 101, 901, 200).window = window;
     let (mut at, mut sent) = (0.2 + trip, 901);
     for _ in 0..windows {
-        for i in 0..44 {
+        for i in 0..segments {
             c.packet(at + f64::from(i) * 1e-4, S, "A", sent, 301, MSS);
             sent += MSS;
         }
-        c.packet(at + 0.006, C, "A", 301, sent, 0).window = 65_535;
+        c.packet(at + 0.006, C, "A", 301, sent, 0).window = window;
         at += trip;
     }
     c.packets
@@ -391,6 +399,7 @@ fn an_unscaled_window_over_130_ms_is_4_mbit() {
     );
     let limited = finding(&a, "RECEIVER_LIMITED");
     assert!((value(limited, "bytes") - 65_535.0).abs() < 1.0, "{limited:?}");
+    assert!(value(limited, "withoutScaling") == 1.0, "{limited:?}");
     // Over half of that path they are twice as much.
     let a = analyze_over(&unscaled(trip, 40), None, Some(trip / 4.0));
     let limited = finding(&a, "RECEIVER_LIMITED");
@@ -403,6 +412,35 @@ fn an_unscaled_window_over_130_ms_is_4_mbit() {
             .any(|e| e.contains("over the given round trip, 65.0 ms")),
         "{limited:?}"
     );
+}
+
+/// Without a scale on both sides no buffer makes a window larger than 65,535 bytes (RFC 7323 2.2); who left it out shows in the handshake.
+#[test]
+fn a_window_that_cannot_be_larger_asks_for_scaling() {
+    let full = |client: Option<u8>, server: Option<u8>| {
+        let mut packets = unscaled(0.130, 40);
+        packets[0].options.scale = client.unwrap_or(255);
+        packets[1].options.scale = server.unwrap_or(255);
+        packets
+    };
+    for (packets, why) in [
+        (full(None, None), "the client does not offer it"),
+        (full(Some(8), None), "the server did not answer it"),
+        (full(None, Some(8)), "a box between"),
+    ] {
+        let a = analyze(&packets);
+        let limited = finding(&a, "RECEIVER_LIMITED");
+        assert!(limited.evidence.iter().any(|e| e.contains(why)), "{limited:?}");
+        assert!(
+            limited.evidence.last().unwrap().contains("agree on window scaling"),
+            "{limited:?}"
+        );
+    }
+    // A window of half of that could be larger.
+    let a = analyze(&held_by(0.130, 40, 22, 32_768));
+    let limited = finding(&a, "RECEIVER_LIMITED");
+    assert!(!limited.values.contains_key("withoutScaling"), "{limited:?}");
+    assert!(limited.evidence.last().unwrap().contains("SO_RCVBUF"), "{limited:?}");
 }
 
 /// An FTP download over T1: 1,428,870 bytes, 196 ms there and back, 16 KB in flight at most, 21 losses.

@@ -2470,6 +2470,193 @@ fn a_request_after_the_servers_fin_is_told() {
     assert_eq!(told(0.5, 31, true), None, "a notice");
 }
 
+fn found<'a>(a: &'a v1::Analysis, kind: &str) -> Option<&'a v1::Finding> {
+    a.findings.iter().find(|f| f.kind == kind)
+}
+
+fn number(f: &v1::Finding, name: &str) -> f64 {
+    match f.values[name].value {
+        Some(v1::finding_value::Value::Number(n)) => n,
+        _ => panic!("{name}"),
+    }
+}
+
+/// A server answers an upload before it has all of it, closes, and resets what still comes. The client had not seen the answer, so it asked nothing
+/// on a connection that it could know to be closed.
+#[test]
+fn the_rest_of_an_upload_is_no_request_behind_the_fin() {
+    let upload = |acked: u32| {
+        let mut c = start();
+        c.packet(0.050, S, "A", 901, A, 0);
+        c.packet(0.100, C, "A", A, 901, 1000);
+        c.packet(0.101, C, "A", A + 1000, 901, 1000);
+        c.packet(0.111, S, "AP", 901, A + 2000, 100);
+        c.packet(0.1112, S, "AF", 1001, A + 2000, 0);
+        c.packet(0.150, C, "AP", A + 2000, acked, 1000);
+        c.packet(0.160, S, "R", 1002, 0, 0);
+        analyze(&c.packets)
+    };
+    let amid = upload(901);
+    assert!(found(&amid, "CLOSED_BEFORE_REQUEST").is_none());
+    assert_eq!(
+        number(found(&amid, "CLOSED_DURING_REQUEST").unwrap(), "connections"),
+        1.0
+    );
+    let behind = upload(1002);
+    assert!(found(&behind, "CLOSED_DURING_REQUEST").is_none());
+    assert_eq!(number(found(&behind, "CLOSED_BEFORE_REQUEST").unwrap(), "knew"), 1.0);
+}
+
+/// A request and its answer, a pause, a request; then a RST of the server with this TTL so long after it, and then what the server sends itself.
+fn reset_after(pause: f64, wait: f64, ttl: u8, flags: &str, goes_on: bool) -> v1::Analysis {
+    let mut c = start();
+    for packet in &mut c.packets {
+        packet.ttl = if packet.flags & tcp_flag::SYN != 0 && packet.flags & tcp_flag::ACK != 0 {
+            49
+        } else {
+            128
+        };
+    }
+    c.packet(0.051, S, "AP", 901, A, 100).ttl = 49;
+    c.packet(0.081, C, "A", A, 1001, 0);
+    let asked = 0.081 + pause;
+    c.packet(asked, C, "AP", A, 1001, 100);
+    let ack = if flags.contains('A') { A + 100 } else { 0 };
+    c.packet(asked + wait, S, flags, 1001, ack, 0).ttl = ttl;
+    if goes_on {
+        c.packet(asked + 0.020, S, "AP", 1001, A + 100, 100).ttl = 49;
+    }
+    analyze(&c.packets)
+}
+
+/// The server is 10 ms and 15 hops away.
+#[test]
+fn a_rst_that_something_on_the_path_sent_is_told_by_its_signs() {
+    let signs = |a: v1::Analysis| {
+        let foreign = found(&a, "FOREIGN_RST")?;
+        let signs = ["byTtl", "tooSoon", "wentOn"].map(|name| number(foreign, name) as u64);
+        let abortive = found(&a, "ABORTIVE_CLOSE").unwrap();
+        assert_eq!(abortive.severity, "INFO");
+        Some((signs, (foreign.confidence * 100.0).round() as u64))
+    };
+    assert_eq!(signs(reset_after(1.5, 0.002, 61, "R", true)), Some(([1, 1, 1], 95)));
+    assert_eq!(signs(reset_after(1.5, 0.010, 61, "R", false)), Some(([1, 0, 0], 70)));
+    assert_eq!(signs(reset_after(1.5, 0.010, 49, "R", true)), Some(([0, 0, 1], 80)));
+    // From another initial value, and as far away; or by another path.
+    for ttl in [113, 240, 50] {
+        assert_eq!(signs(reset_after(1.5, 0.010, ttl, "R", false)), None, "{ttl}");
+    }
+    assert_eq!(signs(reset_after(1.5, 0.002, 240, "R", false)), Some(([0, 1, 0], 80)));
+    // It acknowledges the request.
+    assert_eq!(signs(reset_after(1.5, 0.002, 49, "RA", false)), Some(([0, 1, 0], 80)));
+    // It may answer the ACK before.
+    assert_eq!(signs(reset_after(0.009, 0.002, 49, "R", false)), None);
+}
+
+/// Connections that die tell of no loss of single packets.
+#[test]
+fn repeats_into_silence_are_no_reason_for_a_high_rate() {
+    let with_repeats = |repeats: u32, is_heard: bool| {
+        let mut c = start();
+        c.packet(0.051, S, "AP", 901, A, 100);
+        c.packet(0.081, C, "A", A, 1001, 0);
+        let mut at = 900.0;
+        c.packet(at, C, "AP", A, 1001, 100);
+        for n in 0..repeats {
+            at += 0.3 * f64::from(1 << n);
+            c.packet(at, C, "AP", A, 1001, 100);
+        }
+        if is_heard {
+            c.packet(at + 0.010, S, "AP", 1001, A + 100, 100);
+        }
+        c.packets
+    };
+    let dead = with_repeats(5, false);
+    let a = analyze(&dead);
+    let rate = found(&a, "RETRANSMISSION_RATE").unwrap();
+    assert_eq!(rate.severity, "INFO");
+    assert!(
+        rate.evidence
+            .iter()
+            .any(|e| e.starts_with("5 of them were sent into silence")),
+        "{rate:?}"
+    );
+    let a = analyze(&with_repeats(5, true));
+    assert_eq!(found(&a, "RETRANSMISSION_RATE").unwrap().severity, "CRITICAL");
+
+    #[derive(Default)]
+    struct Rested(Vec<[u32; 2]>);
+    impl Sink for Rested {
+        fn connection(&mut self, connection: &weir_analysis::Connection<'_>) {
+            self.0.push(connection.ended().rested);
+        }
+        fn transaction(&mut self, _: &weir_analysis::Transaction<'_>) {}
+        fn finding(&mut self, _: v1::Finding) {}
+    }
+    let rested = |packets: &[weir_engine::Meta]| {
+        let mut sink = Rested::default();
+        let mut analyzer = Analyzer::new(Config::default());
+        analyzer.push(&records(packets, EngineConfig::file()), &mut sink);
+        analyzer.finish(&mut sink);
+        sink.0
+    };
+    assert_eq!(rested(&dead), [[899_919, 0]]);
+    assert_eq!(rested(&with_repeats(5, true)), [[0, 0]]);
+    // A sign of life in between: the connection did not rest so long.
+    let mut c = start();
+    c.packet(0.051, S, "AP", 901, A, 100);
+    c.packet(0.081, C, "A", A, 1001, 0);
+    c.packet(890.0, C, "A", A - 1, 1001, 0);
+    c.packet(890.01, S, "A", 1001, A, 0);
+    c.packets.extend(dead[dead.len() - 6..].iter().copied());
+    let alive = rested(&c.packets)[0][0];
+    assert!((9_900..=10_000).contains(&alive), "{alive}");
+}
+
+/// Errors of this ICMP type and code, about the packets of the client with these sequence numbers.
+fn with_errors(c: &mut Conversation, errors: &[(f64, u32)], kind: u32, code: u32) {
+    for (at, seq) in errors {
+        let error = c.packet(*at, C, "", *seq, 0, kind * 256 + code);
+        error.class = weir_engine::Class::IcmpError;
+        error.ttl = 250;
+    }
+}
+
+#[test]
+fn an_icmp_error_says_why_a_setup_failed() {
+    let mut c = Conversation::new(40_000);
+    for at in [0.0, 1.0, 3.0] {
+        c.syn(at, C, 100, 0, Some(8));
+        with_errors(&mut c, &[(at + 0.004, 100)], 3, 13);
+    }
+    let a = analyze(&c.packets);
+    let told = found(&a, "ICMP_ERRORS").unwrap();
+    assert_eq!(told.severity, "CRITICAL");
+    assert_eq!(
+        ["errors", "failed", "hops"].map(|name| number(told, name)),
+        [3.0, 1.0, 5.0]
+    );
+    let failed = found(&a, "FAILED_CONNECTIONS").unwrap();
+    assert!(failed.evidence.last().unwrap().contains("ICMP_ERRORS"), "{failed:?}");
+    let explanation = &only(&a).setup.as_ref().unwrap().explanation;
+    assert!(
+        explanation.contains("communication administratively prohibited"),
+        "{explanation}"
+    );
+}
+
+#[test]
+fn a_sender_that_does_not_heed_that_its_packets_are_too_big_is_told() {
+    let severity = |errors: &[(f64, u32)]| {
+        let mut c = start();
+        with_errors(&mut c, errors, 3, 4);
+        found(&analyze(&c.packets), "ICMP_ERRORS").unwrap().severity.clone()
+    };
+    assert_eq!(severity(&[(0.05, 101), (0.3, 101), (0.9, 101)]), "CRITICAL");
+    // Each of a flight once.
+    assert_eq!(severity(&[(0.05, 101), (0.051, 1561), (0.052, 3021)]), "INFO");
+}
+
 /// A segment that is sent again is no more data of the application.
 #[test]
 fn application_data_is_counted_once() {

@@ -386,6 +386,8 @@ mod tests {
                 setup_ns: None,
                 answer_ns: None,
                 is_answer_late: false,
+                client_clock: None,
+                rested: [0; 2],
                 closing: CloseKind::ClientFin,
                 sent: [sent, Sent::default()],
                 answered,

@@ -1,7 +1,7 @@
 //! A connection for each transaction: every request pays for a handshake first.
 //!
 //! Where encryption or a login comes first, all connections begin (and some end) with exchanges whose requests have the
-//! same sizes; what a connection is for is the one that differs.
+//! same sizes; what a connection is for is the one that differs. Where none does, which it is does not show.
 //!
 //! Memory: 16 services, 50 kB each.
 
@@ -194,7 +194,13 @@ fn one_of_several(of: &Service) -> Option<Finding> {
     let share = most.group.count() as f64 / of.connections.max(1) as f64;
     let exchanges = &of.exchanges[..=place];
     let different = exchanges.iter().filter(|exchange| !exchange.is_alike()).count();
-    if of.connections < LEAST || share < SHARE || place == 0 || different != 1 {
+    if of.connections < LEAST || share < SHARE || place == 0 {
+        return None;
+    }
+    if different == 0 {
+        return Some(always_the_same(of, &most.group, place + 1, share));
+    }
+    if different > 1 {
         return None;
     }
     let alike = exchanges.iter().filter(|exchange| exchange.is_alike());
@@ -244,6 +250,50 @@ fn one_of_several(of: &Service) -> Option<Finding> {
     Some(about(name, finding))
 }
 
+/// Connections that all have the same requests: which of these the others are made for does not show, if it is one.
+fn always_the_same(of: &Service, group: &Group, requests: usize, share: f64) -> Finding {
+    let count_of = &of.by_count[requests - 1];
+    let exchanges = &of.exchanges[..requests];
+    let sizes: Vec<String> = exchanges.iter().map(|exchange| count(exchange.size)).collect();
+    let times = || exchanges.iter().map(|e| seconds(e.ns) / e.requests.max(1) as f64);
+    let others = times().sum::<f64>() - times().fold(0.0, f64::max);
+    let life = seconds(count_of.life_ns).max(1e-9);
+    let setups = seconds(count_of.setup_ns);
+    let most = setups + others * group.count() as f64;
+    let name = service(of.key.0, of.key.1);
+    let finding = finding(
+        "CONNECTION_PER_TRANSACTION",
+        "INFO",
+        0.6,
+        format!("{:.0} % of the connections to {name} carry the same {requests} requests each", share * 100.0),
+        vec![
+            format!(
+                "{} of {} to {name} had {requests} answered requests, of the same sizes every time ({} bytes): all of this is done anew for each",
+                count(group.count()),
+                connections(of.connections),
+                sizes.join(", ")
+            ),
+            format!(
+                "their setups took {} s, {:.1} % of their time; where all requests but one only set up an encrypted session or a login, {} s, {:.1} %: connections that stay open save it",
+                decimal(setups, 3),
+                100.0 * setups / life,
+                decimal(most, 3),
+                100.0 * most / life
+            ),
+            "it may also be a monitoring system that asks the same again and again, or several requests that always have the same size".to_owned(),
+            "next: keep connections open for more than one request (keep-alive, a pool), or use session resumption".to_owned(),
+        ],
+        group,
+        &[
+            ("setupShare", setups / life),
+            ("share", share),
+            ("requests", requests as f64),
+            ("costSeconds", setups),
+        ],
+    );
+    about(name, finding)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,9 +334,17 @@ mod tests {
             "{}",
             one.title
         );
-        // Two that differ, none, nothing else.
+        // Two that differ, nothing else.
         assert!(found(&[127, 0, 0]).is_none());
-        assert!(found(&[127, 158]).is_none());
         assert!(found(&[0]).is_none());
+    }
+
+    #[test]
+    fn which_of_requests_that_never_differ_is_the_one_is_not_known() {
+        let same = found(&[517, 126, 600]).expect("each connection does the same");
+        assert_eq!((same.confidence, same.values["requests"].clone()), (0.6, 3.0.into()));
+        // The setups alone; two more exchanges as long as them are told.
+        assert_eq!(same.values["setupShare"], 0.025.into());
+        assert!(same.evidence[1].contains("0.300 s, 7.5 %"), "{:?}", same.evidence);
     }
 }

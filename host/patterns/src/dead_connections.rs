@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Ended, Ends, Group, Verdict, address, count, decimal, finding, seconds, sign};
+use weir_analysis::{
+    Ended, Ends, Group, Verdict, address, count, decimal, finding, lasting, lasting_between, seconds, sign,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -15,8 +17,11 @@ use crate::timeline::Timeline;
 
 /// Connections kept.
 const MOST: usize = 4096;
-/// Those from which on it is more than a host that was switched off.
+/// Those from which on it is more than a host that was switched off; and so it is if they are such a share of all connections.
 const MANY: u64 = 3;
+const SHARE: u64 = 10;
+/// Idle times, ns, after which devices on the way are known to forget a connection (RFC 5382 5 asks NATs for two hours and four minutes).
+const FORGOTTEN: u64 = 60_000_000_000;
 /// Hosts that are named.
 const NAMED: usize = 5;
 
@@ -32,6 +37,8 @@ struct Dead {
     has_data: bool,
     /// From the last packet before a timer ran out in vain to the last repeat, TAI ns.
     span: (u64, u64),
+    /// How long nothing had passed before what was sent in vain, ns; 0: not known.
+    rested: u64,
 }
 
 impl Dead {
@@ -51,6 +58,8 @@ pub(crate) struct DeadConnections {
     dead: Newest<Dead, MOST>,
     /// Of the connection whose verdicts came last.
     current: Option<Dead>,
+    /// Connections that came about or were open before.
+    connections: u64,
 }
 
 impl Detector for DeadConnections {
@@ -66,6 +75,7 @@ impl Detector for DeadConnections {
             repeats: 0,
             has_data: false,
             span: (verdict.lost_at, verdict.time),
+            rested: 0,
         };
         let dead = self.current.get_or_insert(new);
         if dead.id != new.id {
@@ -77,8 +87,10 @@ impl Detector for DeadConnections {
     }
 
     fn connection(&mut self, connection: &Ended, _: &mut Route) {
+        self.connections += u64::from(!connection.failed);
         if let Some(dead) = self.current.take_if(|dead| dead.id == connection.id) {
-            self.dead.push(dead);
+            let rested = u64::from(connection.rested[usize::from(!dead.by_server)]) * 1_000_000;
+            self.dead.push(Dead { rested, ..dead });
         }
     }
 
@@ -91,12 +103,19 @@ impl Detector for DeadConnections {
             .collect();
         let dead: Vec<&Dead> = self.dead.iter().filter(|dead| !stuck.contains(&dead.id.0)).collect();
         if !dead.is_empty() {
-            out.push(tell(&dead));
+            out.push(tell(&dead, self.connections));
         }
     }
 }
 
-fn tell(dead: &[&Dead]) -> Finding {
+/// Least and most, ns, of the waits in vain that came after a rest in which devices forget.
+fn forgotten(dead: &[&Dead]) -> Option<(u64, u64, u64)> {
+    let rests = || dead.iter().filter(|dead| dead.has_data).map(|dead| dead.rested);
+    let long = || rests().filter(|rest| *rest >= FORGOTTEN);
+    Some((long().count() as u64, long().min()?, long().max()?))
+}
+
+fn tell(dead: &[&Dead], all: u64) -> Finding {
     let mut group = Group::default();
     let mut hosts: Vec<((Address, Option<u16>), u64)> = Vec::new();
     for dead in dead {
@@ -140,30 +159,64 @@ fn tell(dead: &[&Dead]) -> Finding {
     } else {
         String::new()
     };
+    let waiting = n - closing;
+    let mut evidence = vec![format!(
+        "nothing came any more from {}{more}, while the other side sent again what was not acknowledged: {}, all by its timers, and all in vain",
+        named.join(", "),
+        several(repeats, "segment", "segments")
+    )];
+    let mut values = vec![
+        ("connections", n as f64),
+        ("closing", closing as f64),
+        ("repeats", repeats as f64),
+        ("byServer", by_server as f64),
+        ("costSeconds", waited),
+    ];
+    let forgotten = forgotten(dead);
+    let mut after = String::new();
+    if let Some((idle, least, most)) = forgotten {
+        let times = lasting_between(seconds(least), seconds(most));
+        evidence.push(format!(
+            "in {} it was the first data after {times} in which nothing had passed: what keeps a table of connections on the way (a firewall, a NAT, a load balancer) forgets those that are idle, or the host was gone by then",
+            count(idle)
+        ));
+        values.extend([
+            ("afterIdle", idle as f64),
+            ("idleLeastSeconds", seconds(least)),
+            ("idleMostSeconds", seconds(most)),
+        ]);
+        if 2 * idle >= n {
+            after = format!(" after {times} of idle time");
+        }
+    }
+    evidence.push(went_on);
+    evidence
+        .push("these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned());
+    evidence.push(
+        "it may also be the way to it or from it: a firewall or a NAT that has forgotten the connection, a route that is gone; or the capture lost one direction".to_owned(),
+    );
+    evidence.push(match forgotten {
+        Some((_, least, _)) => format!(
+            "next: compare {} with the idle timeouts of the firewalls, NATs and load balancers on the way; let keep-alives come sooner than these (RFC 9293 3.8.4: off, or after two hours by default) or make them longer; see whether other connections of the silent host went on then",
+            lasting(seconds(least))
+        ),
+        None => "next: see whether other connections of the silent host went on then; if so, look at the firewalls and NATs on the way, and at its routes".to_owned(),
+    });
     finding(
         "DEAD_CONNECTIONS",
-        if n - closing >= MANY { "WARNING" } else { "INFO" },
+        if waiting >= MANY || waiting > 0 && SHARE * waiting >= all {
+            "WARNING"
+        } else {
+            "INFO"
+        },
         0.8,
-        format!("{} ended in silence: {who} was not heard of any more", connections(n)),
-        vec![
-            format!(
-                "nothing came any more from {}{more}, while the other side sent again what was not acknowledged: {}, all by its timers, and all in vain",
-                named.join(", "),
-                several(repeats, "segment", "segments")
-            ),
-            went_on,
-            "these segments are not counted as losses: nothing tells of single ones where all are gone".to_owned(),
-            "it may also be the way to it or from it: a firewall or a NAT that has forgotten the connection, a route that is gone; or the capture lost one direction".to_owned(),
-            "next: see whether other connections of the silent host went on then; if so, compare the idle times before with those of firewalls and NATs on the way".to_owned(),
-        ],
+        format!(
+            "{} ended in silence{after}: {who} was not heard of any more",
+            connections(n)
+        ),
+        evidence,
         &group,
-        &[
-            ("connections", n as f64),
-            ("closing", closing as f64),
-            ("repeats", repeats as f64),
-            ("byServer", by_server as f64),
-            ("costSeconds", waited),
-        ],
+        &values,
     )
 }
 
@@ -181,6 +234,11 @@ mod tests {
 
     /// The same, with so many bytes in each repeat.
     fn end_with(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32) {
+        end_after(all, id, repeats, handshake, length, 0);
+    }
+
+    /// The same, before which nothing had passed for so long, ms.
+    fn end_after(all: &mut DeadConnections, id: u64, repeats: u64, handshake: bool, length: u32, rested: u32) {
         let ends = Ends::default();
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
@@ -214,12 +272,19 @@ mod tests {
             setup_ns: None,
             answer_ns: None,
             is_answer_late: false,
+            client_clock: None,
+            rested: [rested, 0],
             closing: CloseKind::ClientFin,
             sent: [Sent::default(); 2],
             answered: 0,
             has_trouble: true,
         };
         all.connection(&connection, &mut route);
+    }
+
+    /// Of so many others nothing is wrong.
+    fn others(all: &mut DeadConnections, many: u64) {
+        (100..100 + many).for_each(|id| end(all, id, 0, false));
     }
 
     #[test]
@@ -233,6 +298,7 @@ mod tests {
         };
         end(&mut all, 9, 0, false);
         assert_eq!(found(&all, vec![]), []);
+        others(&mut all, 30);
         for id in 1..=3 {
             end(&mut all, id, 3, false);
         }
@@ -252,6 +318,41 @@ mod tests {
         };
         let rest = &found(&all, vec![black_hole])[0];
         assert_eq!((rest.severity.as_str(), &rest.connection_ids[..]), ("INFO", &[2][..]));
+    }
+
+    #[test]
+    fn idle_times_in_which_devices_forget_are_told() {
+        let mut all = DeadConnections::default();
+        for (id, rested) in [(1, 3_700_000), (2, 4_000_000), (3, 59_000)] {
+            end_after(&mut all, id, 3, false, 100, rested);
+        }
+        let mut out = Vec::new();
+        all.findings(&Timeline::default(), &mut out);
+        let values = ["afterIdle", "idleLeastSeconds", "idleMostSeconds"].map(|key| out[0].values[key].clone());
+        assert_eq!(values, [2.0, 3700.0, 4000.0].map(Into::into));
+        assert!(
+            out[0].title.contains("after 3,700.00 s to 4,000.00 s of idle time"),
+            "{}",
+            out[0].title
+        );
+        assert!(
+            out[0]
+                .evidence
+                .last()
+                .is_some_and(|next| next.contains("compare 3,700.00 s"))
+        );
+    }
+
+    #[test]
+    fn the_only_connection_is_worth_a_warning() {
+        for (others_too, severity) in [(0, "WARNING"), (9, "WARNING"), (10, "INFO")] {
+            let mut all = DeadConnections::default();
+            end(&mut all, 1, 3, false);
+            others(&mut all, others_too);
+            let mut out = Vec::new();
+            all.findings(&Timeline::default(), &mut out);
+            assert_eq!(out[0].severity, severity, "{others_too}");
+        }
     }
 
     #[test]

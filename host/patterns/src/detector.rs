@@ -112,6 +112,7 @@ detectors! {
     failing_setups: crate::failing_setups::FailingSetups,
     mtu_black_hole: crate::mtu_black_hole::MtuBlackHole,
     dead_connections: crate::dead_connections::DeadConnections,
+    port_collision: crate::port_collision::PortCollision,
     route_change: crate::route_change::RouteChange,
     port_scan: crate::port_scan::PortScan,
     mirror_duplicates: crate::mirror_duplicates::MirrorDuplicates,

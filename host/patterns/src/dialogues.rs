@@ -87,7 +87,7 @@ impl Dialogue {
             self.bytes[side] += sent.payload;
             self.data_packets[side] += u64::from(sent.data_packets);
             self.retransmitted[side] += sent.retransmitted;
-            self.missed[side] += sent.missed;
+            self.missed[side] += u64::from(sent.missed);
             let rtt = &mut self.rtt[side];
             *rtt = [*rtt, sent.acked_min].into_iter().flatten().min();
         }
@@ -218,6 +218,8 @@ mod tests {
                 setup_ns: None,
                 answer_ns: None,
                 is_answer_late: false,
+                client_clock: None,
+                rested: [0; 2],
                 closing: CloseKind::Open,
                 sent: [sent, Sent::default()],
                 answered: 0,

@@ -38,6 +38,7 @@ mod pairs;
 mod period;
 mod periodic_loss;
 pub mod phases;
+mod port_collision;
 mod port_scan;
 mod ports;
 mod random;

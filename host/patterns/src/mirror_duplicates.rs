@@ -39,9 +39,9 @@ impl Detector for MirrorDuplicates {
         for side in 0..2 {
             let sent = connection.sent[side];
             self.packets[side] += sent.packets;
-            self.copies[side] += sent.mirror_copies;
+            self.copies[side] += u64::from(sent.mirror_copies);
             self.data[side] += u64::from(sent.data_packets);
-            own += sent.mirror_copies;
+            own += u64::from(sent.mirror_copies);
         }
         if own > 0 {
             let (first, last) = connection.span;

@@ -122,6 +122,8 @@ mod tests {
                 setup_ns: None,
                 answer_ns: None,
                 is_answer_late: false,
+                client_clock: None,
+                rested: [0; 2],
                 closing: CloseKind::Open,
                 sent: *sent,
                 answered: 0,
@@ -134,7 +136,7 @@ mod tests {
         out
     }
 
-    fn sent(packets: u64, payload: u64, missed: u64) -> Sent {
+    fn sent(packets: u64, payload: u64, missed: u32) -> Sent {
         Sent {
             packets,
             payload,

@@ -174,6 +174,8 @@ mod tests {
             until,
             failed: false,
             is_answer_late: false,
+            client_clock: None,
+            rested: [0; 2],
             setup: Some(Outcome::Ok),
             syns: (1, 1),
             setup_ns: Some(0),

@@ -4,14 +4,15 @@
 //! What a repeat of a SYN does not tell by itself, the server's habits may: what is known of them comes from its other
 //! connections, so that it is decided when findings are asked for.
 //!
-//! Memory: the newest [`ATTEMPTS`] connections (7 MB); live, up to [`OPEN`] that are not over (2 MB).
+//! Memory: the newest [`ATTEMPTS`] connections (8 MB); live, up to [`OPEN`] that are not over (2 MB).
 
 use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, finding as make, lasting, seconds, sign,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, before, finding as make, lasting, seconds,
+    sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -48,6 +49,9 @@ const ALIKE: f64 = 0.05;
 const LATE: f64 = 1.1;
 /// Standard deviations by which chance is allowed for.
 const SIGMAS: f64 = 3.0;
+/// Clocks of clients that were answered, and that were not, from which on it is no chance that all of the latter are behind.
+const CLOCKS: usize = 5;
+const MILLISECOND: u64 = 1_000_000;
 /// Pairs without batches that are told of at most, those with most losses first.
 const MOST: usize = 8;
 
@@ -90,6 +94,8 @@ struct Attempt {
     pair: u16,
     toll: Toll,
     failure: Option<Outcome>,
+    /// How far the client's clock of timestamps, if it ticks once a ms, is before the time of the packet, ms modulo 2^32.
+    clock: Option<u32>,
 }
 
 /// Setups in a row that lost something.
@@ -165,6 +171,7 @@ impl SynLoss {
                 pair,
                 toll,
                 failure: None,
+                clock: None,
             };
             open.insert(id, attempt);
         }
@@ -244,8 +251,35 @@ impl SynLoss {
             pair,
             toll,
             failure: matches!(outcome, Outcome::Ignored | Outcome::ResetLate).then_some(outcome),
+            clock: connection.client_clock,
         });
     }
+}
+
+/// A client's setups that were never answered have timestamps from the past, by so much at least, ms.
+fn from_the_past(attempts: &[Attempt]) -> Option<(usize, usize, u32)> {
+    let clocks = |has_failed: bool| {
+        let of = attempts
+            .iter()
+            .filter(move |a| (a.failure == Some(Outcome::Ignored)) == has_failed);
+        of.filter_map(|a| a.clock)
+    };
+    let (failed, answered) = (clocks(true).count(), clocks(false).count());
+    let unknown = attempts
+        .iter()
+        .filter(|a| a.failure == Some(Outcome::Ignored) && a.clock.is_none());
+    if failed < CLOCKS || answered < CLOCKS || unknown.count() > 0 {
+        return None;
+    }
+    // A clock may tick more slowly: by no more than the time between two of them.
+    let (first, last) = (attempts.first()?.at, attempts.last()?.at);
+    let drift = u32::try_from((last - first) / MILLISECOND).ok()?.checked_add(1000)?;
+    let newest = clocks(false).reduce(|a, b| if before(a, b) { b } else { a })?;
+    let behind = |clock: u32| newest.wrapping_sub(clock);
+    let is_near = |clock: u32| behind(clock) <= drift;
+    let is_past = |clock: u32| before(clock, newest) && behind(clock) > drift;
+    let least = clocks(true).map(behind).min()?;
+    (clocks(false).all(is_near) && clocks(true).all(is_past)).then(|| (failed, answered, least - drift))
 }
 
 /// In µs.
@@ -449,7 +483,20 @@ impl<'a> Sum<'a> {
 }
 
 /// What else it may be, and what to do.
-fn advice(all: &Losses, server: &str) -> [String; 2] {
+fn advice(all: &Losses, server: &str, attempts: &[Attempt]) -> [String; 2] {
+    if let Some((failed, answered, behind)) = from_the_past(attempts) {
+        return [
+            format!(
+                "it may also be, and most likely is, {server} itself: all {} that were never answered have timestamps (TSval) that are {} s or more behind those of all {} that were: clients behind one address (NAT) have clocks of their own, and a server that remembers the last timestamp of an address ignores SYNs that are older (RFC 7323 5.3; Linux before 4.12 with tcp_tw_recycle)",
+                count(failed as u64),
+                count(u64::from(behind) / 1000),
+                count(answered as u64)
+            ),
+            format!(
+                "next: look whether {server} (or the firewall or balancer before it) drops SYNs for their timestamps (netstat -s there; tcp_tw_recycle), and switch that off; else timestamps at the clients behind that address"
+            ),
+        ];
+    }
     [
         match all.accept_queue.full_at(server) {
             Some(service) => format!(
@@ -558,7 +605,7 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>, aside: Option<Strin
     evidence.extend(sum.places(&server, all.syn_loss.between.is_some()));
     evidence.extend(sum.costs());
     evidence.extend(aside);
-    evidence.extend(advice(all, &server));
+    evidence.extend(advice(all, &server, attempts));
     let failed = match sum.failed() {
         0 => String::new(),
         failed => format!(", {} of them failed", count(failed)),
@@ -694,7 +741,7 @@ fn burst(
     evidence.extend(load.grows(attempts, &in_batches));
     evidence.extend(data_meanwhile(all, pair, batches));
     evidence.extend(sum.costs());
-    evidence.extend(advice(all, &server));
+    evidence.extend(advice(all, &server, attempts));
     let mut values = sum.values();
     values.extend([
         ("lostSynsAtLeast", (sum.syns + least_syns) as f64),
@@ -822,7 +869,40 @@ mod tests {
             pair: 0,
             toll,
             failure,
+            clock: None,
         }
+    }
+
+    /// Five were answered; five whose clocks are so far behind, ms, were not.
+    #[test]
+    fn clients_whose_timestamps_are_from_the_past_are_ignored() {
+        let found = |behind: u32, of_answered: u32| {
+            let at = |n: u32, clock: u32, failure| Attempt {
+                at: u64::from(n) * 1_000 * MILLISECOND,
+                clock: Some(clock),
+                ..attempt(unknown(SECOND), failure)
+            };
+            let newest = 100u32;
+            let all: Vec<Attempt> = (0..5)
+                .flat_map(|n| {
+                    let answered = if n == 2 {
+                        newest.wrapping_sub(of_answered)
+                    } else {
+                        newest
+                    };
+                    let ignored = at(n, newest.wrapping_sub(behind), Some(Outcome::Ignored));
+                    [at(n, answered, None), ignored]
+                })
+                .collect();
+            from_the_past(&all)
+        };
+        // The clocks may differ by the 4 s of all of them, and a second.
+        assert_eq!(found(3_600_000, 0), Some((5, 5, 3_595_000)));
+        assert_eq!(found(4_000, 0), None);
+        // One that is as far behind was answered.
+        assert_eq!(found(3_600_000, 3_600_000), None);
+        // It is ahead.
+        assert_eq!(found(0u32.wrapping_sub(3_600_000), 0), None);
     }
 
     fn unknown(gap: u32) -> Toll {
@@ -965,6 +1045,8 @@ mod tests {
                 setup_ns: Some(9_000_000_000),
                 answer_ns: Some(9_000_000_000),
                 is_answer_late,
+                client_clock: None,
+                rested: [0; 2],
                 closing: CloseKind::ClientFin,
                 sent: [Sent::default(); 2],
                 answered: 0,

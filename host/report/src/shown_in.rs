@@ -12,6 +12,7 @@ pub fn of(kind: &str, there: &HashSet<String>) -> Option<&'static str> {
 
 const SHOWN_IN: &[(&str, &str)] = &[
     ("FAILED_CONNECTIONS", "fig-setups"),
+    ("ICMP_ERRORS", "tab-connections"),
     ("RETRANSMISSION_RATE", "fig-dialogues"),
     ("NEEDLESS_REPEATS", "fig-dialogues"),
     ("REORDERING", "fig-dialogues"),
@@ -28,12 +29,15 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("FRONTEND_QUEUEING", "fig-transactions"),
     ("PORT_RECYCLING", "fig-setups"),
     ("PORT_EXHAUSTION", "fig-setups"),
+    ("PORT_COLLISION", "fig-setups"),
     ("TINY_SEGMENTS", "tab-signatures"),
     ("RESPONSE_BANDS", "fig-transactions"),
     ("DELAYED_ACK", "fig-transactions"),
     ("CONNECTION_PER_TRANSACTION", "fig-durations"),
     ("ABORTIVE_CLOSE", "fig-durations"),
+    ("FOREIGN_RST", "fig-durations"),
     ("CLOSED_BEFORE_REQUEST", "fig-durations"),
+    ("CLOSED_DURING_REQUEST", "fig-durations"),
     ("UNANSWERED_REQUESTS", "tab-signatures"),
     ("ZERO_WINDOW", "tab-connections"),
     ("SMALL_WINDOW", "tab-connections"),
