@@ -96,7 +96,8 @@ module weir_order_out
     out.new_start = (decision.partial || (ahead && distance != 0)) ? snd.next : word.meta.seq;
     out.own_block = pending && !leaves && !s && new_bytes;
     out.syn_block = facts.has_payload && (decision.first_syn || decision.first_syn_ack);
-    out.closes = new_bytes || (decision.data && facts.fin && !snd.fin) ||
+    out.fin_counted = decision.fin_counted;
+    out.closes = new_bytes || (decision.data && facts.fin && !snd.fin) || decision.fin_counted ||
         ((decision.below || keep_alive) && !decision.partial && facts.segment_end == after_word[s].next);
     out.copy_if_sack = facts.tcp && facts.has_id && !facts.occupies && snd.ip_id == word.meta.ip_id && snd.has_ack &&
         word.meta.ack == snd.ack;

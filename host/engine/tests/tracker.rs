@@ -1038,3 +1038,74 @@ proptest! {
         prop_assert_eq!(a, b);
     }
 }
+
+/// (server to client, cause, bytes) of each BLOCK of some packets.
+fn blocks(words: &[Meta]) -> Vec<(bool, BlockEnd, u32)> {
+    let causes = [
+        BlockEnd::Fin,
+        BlockEnd::Push,
+        BlockEnd::Turn,
+        BlockEnd::Close,
+        BlockEnd::Limit,
+        BlockEnd::Idle,
+    ];
+    of(&run(Config::appliance(), words), Kind::Block, false)
+        .iter()
+        .map(|r| {
+            let cause = causes.into_iter().find(|&cause| cause as u8 == r.arg()).unwrap();
+            (r.server_to_client(), cause, Block::decode(r).bytes)
+        })
+        .collect()
+}
+
+#[test]
+fn a_fin_is_no_byte_of_a_block() {
+    let open = |rest: &[Meta]| blocks(&[&exchange()[..3], rest].concat());
+    let data = tcp(400, true, ACK, 1001, 5001, 500);
+    // Below the next expected, so that next does not count it.
+    let below = tcp(500, true, ACK | FIN, 1101, 5001, 10);
+    assert_eq!(open(&[data, below]), [(false, BlockEnd::Fin, 500)]);
+    // At the last byte that was seen.
+    let at_the_end = tcp(500, true, ACK | FIN, 1401, 5001, 99);
+    assert_eq!(open(&[data, at_the_end]), [(false, BlockEnd::Fin, 500)]);
+    // Data behind a FIN, ended by the other side, by the flow's end, by a FIN once more.
+    let fin = tcp(300, true, ACK | FIN, 1001, 5001, 0);
+    let behind = tcp(400, true, ACK, 1002, 5001, 100);
+    let answer = tcp(500, false, ACK | PSH, 5001, 1001, 7);
+    assert_eq!(
+        open(&[fin, behind, answer]),
+        [(false, BlockEnd::Turn, 100), (true, BlockEnd::Push, 7)]
+    );
+    assert_eq!(open(&[fin, behind]), [(false, BlockEnd::Close, 100)]);
+    let again = tcp(600, true, ACK | FIN, 1102, 5001, 0);
+    assert_eq!(
+        open(&[fin, behind, again, answer]),
+        [(false, BlockEnd::Fin, 100), (true, BlockEnd::Push, 7)]
+    );
+}
+
+#[test]
+fn data_of_a_client_before_its_ack_is_a_block_without_the_fin() {
+    let syn = tcp(0, true, SYN, 1000, 0, 0);
+    assert_eq!(
+        blocks(&[syn, tcp(100, true, FIN | PSH, 1001, 0, 100)]),
+        [(false, BlockEnd::Fin, 100)]
+    );
+    assert_eq!(
+        blocks(&[syn, tcp(100, true, 0, 1001, 0, 100), tcp(200, true, PSH, 1101, 0, 50)]),
+        [(false, BlockEnd::Push, 100), (false, BlockEnd::Push, 50)]
+    );
+}
+
+#[test]
+fn a_syn_ack_that_fits_no_syn_has_its_ecn_as_its_other_options() {
+    let mut words = exchange();
+    words[0].flags |= tcp_flag::ECE | tcp_flag::CWR;
+    words[1].flags |= tcp_flag::ECE;
+    words[1].ack = 77;
+    let records = run(Config::appliance(), &words);
+    assert_ne!(all_what(&records) & what::SYN_OTHER, 0);
+    let bits = Setup::decode(&of(&records, Kind::Setup, false)[0]).bits;
+    let both = setup_bit::CLIENT_ECN | setup_bit::SERVER_ECN;
+    assert_eq!(bits & (both | setup_bit::SERVER_SACK), both | setup_bit::SERVER_SACK);
+}

@@ -113,7 +113,7 @@ pub(super) fn data(
     let mut block_end = None;
     if sender.is(side::BLOCK_OPEN) {
         let closes = step.new_bytes
-            || fin && step.what & what::FIN != 0
+            || fin && (step.what & what::FIN != 0 || step.fin_counted)
             || step.what & (what::BELOW | what::PARTIAL) == what::BELOW && segment_end(meta) == sender.next;
         block_end = if fin && closes {
             Some(BlockEnd::Fin)

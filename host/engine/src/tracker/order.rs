@@ -89,6 +89,7 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
             step.what |= what::FIN;
             sender.set(side::FIN, used);
         }
+        step.fin_counted = moved;
         if moved {
             // Its ACK may have been captured before it.
             sender.set(side::FIN_ACKED, receiver.is(side::HAS_ACK) && receiver.ack == end);
