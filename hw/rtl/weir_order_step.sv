@@ -166,7 +166,6 @@ module weir_order_step
       syn ? decision.first_syn || decision.first_syn_ack || (decision.other_syn && !snd.has_next) :
       segment && !snd.has_next;
   assign peer_moves = decision.first_syn_ack && !rcv.has_next;
-  assign decision.fin_counted = decision.data && facts.fin && next_moves;
   assign ack_used = decision.acked && !decision.challenge && (!ack_far || (!pending && snd.wild_ack));
   assign eq_moved = rcv.fin && receives.ack_equal;
   assign eq_kept = rcv.fin && receives.all_acked;
@@ -182,8 +181,8 @@ module weir_order_step
     if (decision.data) begin
       sent.wild = distant && !snd.wild;
       if (facts.fin && (!distant || snd.wild)) sent.fin = 1'b1;
+      if (facts.fin && next_moves) sent.fin_acked = sends.end_acked;
     end
-    if (decision.fin_counted) sent.fin_acked = sends.end_acked;
     if (decision.acked && !decision.challenge) begin
       sent.has_ack = 1'b1;
       if (snd.has_ack && !pending) sent.wild_ack = ack_far && !snd.wild_ack;

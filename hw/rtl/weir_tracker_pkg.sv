@@ -270,8 +270,6 @@ package weir_tracker_pkg;
     logic resync;
     logic below;
     logic partial;
-    // Its FIN set the next expected.
-    logic fin_counted;
     // Acknowledgment (section 4.6).
     logic acked;
     logic challenge;

@@ -46,8 +46,8 @@ pub(super) struct Step {
     /// Payload or FIN at the next expected.
     pub in_sequence: bool,
     pub rtt: Option<Timed>,
-    /// The packet's FIN set the next expected.
-    pub fin_counted: bool,
+    /// Payload or FIN set the next expected.
+    pub moved: bool,
     /// First sequence number, bytes and end of a BLOCK of the packet alone.
     pub alone: Option<(u32, u32, BlockEnd)>,
     /// What ends the sender's block.
@@ -161,15 +161,9 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         let own_block = pending && s == 0 && step.new_bytes;
         step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
         if own_block {
-            let bytes = sender
-                .next
-                .wrapping_sub(step.new_start)
-                .wrapping_sub(u32::from(step.fin_counted));
-            let cause = if meta.flags & tcp_flag::FIN != 0 {
-                BlockEnd::Fin
-            } else {
-                BlockEnd::Push
-            };
+            let fin = meta.flags & tcp_flag::FIN != 0;
+            let bytes = sender.next.wrapping_sub(step.new_start).wrapping_sub(u32::from(fin));
+            let cause = if fin { BlockEnd::Fin } else { BlockEnd::Push };
             step.alone = Some((step.new_start, bytes, cause));
         }
     }
@@ -210,7 +204,8 @@ fn tell(
         write_block_of_one(sender, receiver, s, meta, alone, out);
     }
     if let Some(cause) = step.end {
-        end_block(sender, receiver, s, cause, (meta.ttl, step.fin_counted), out);
+        let fin = step.moved && meta.flags & tcp_flag::FIN != 0;
+        end_block(sender, receiver, s, cause, (meta.ttl, fin), out);
     }
     step.new_bytes
 }
