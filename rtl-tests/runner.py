@@ -65,6 +65,7 @@ PROGRAM = ["verilator", "--cc", "--exe", "--build", "--build-jobs", "0"]
 
 BENCHES = [
     Bench("weir_axil_arbiter", AddressWidth=12),
+    Bench("weir_block"),
     Bench("weir_boot_rom", "of_a_file", Words=64, File=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_boot_rom", "empty", Words=16),
     Bench(
@@ -82,6 +83,7 @@ BENCHES = [
     Bench("weir_control", ports_only="named", RomFile=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_context", "small", Width=24, Contexts=5, Latency=3),
     Bench("weir_context", "wide", Width=1266, Contexts=64, Latency=4),
+    Bench("weir_counters"),
     Bench("weir_datapath", ports_only=True, Contexts=64, Buckets=16, Heartbeat=300, FlushClocks=100000),
     Bench("weir_facts"),
     Bench("weir_fifo", "smallest", Width=8, Depth=2),

@@ -24,7 +24,7 @@ module weir_block
   logic s, r;
   logic [39:0] now;
   logic ends;
-  logic segment, starts, was_open, open, closes, limit, full, was_full, reset;
+  logic segment, starts, was_open, open, closes, alone, limit, full, was_full, reset;
   logic [1:0][31:0] idle_margin;
   logic [1:0] goes_idle;
 
@@ -43,6 +43,8 @@ module weir_block
   assign was_full = current[s].full && !order.opened;
   assign open = segment && (was_open || starts);
   assign closes = order.closes;
+  // The packet is a block of its own.
+  assign alone = order.syn_block || order.own_block;
   assign ends = closes && (facts.fin || (facts.push && !facts.shed.block));
   // For both sides at once: the choice of the side stands behind the subtractions. A block that begins with
   // this segment is far from its limit.
@@ -83,7 +85,6 @@ module weir_block
       grown.seq = order.new_start;
       grown.packets = 16'd1;
       grown.max = facts.block_length;
-      grown.merged = 1'b0;
     end else if (starts) begin
       grown.packets = current[s].packets + 1;
       if (facts.block_length > current[s].max) grown.max = facts.block_length;
@@ -93,8 +94,8 @@ module weir_block
       grown.idle = 1'b0;
     end
     if (segment) grown.full = full && (was_full || order.new_bytes);
-    if (closes && facts.push && facts.shed.block) grown.merged = 1'b1;
-
+    // Of no meaning where no block is open.
+    grown.merged = (closes && facts.push && facts.shed.block) || (current[s].merged && was_open);
   end
 
   always_comb begin
@@ -105,7 +106,8 @@ module weir_block
     out.turn = segment && order.new_bytes && current[r].open && !order.opened;
     out.merged = open && closes && facts.push && !facts.fin && !limit && facts.shed.block;
     out.own = open && (ends || limit);
-    out.own_cause = (facts.fin && closes) ? BLOCK_END_FIN : (facts.push && closes) ? BLOCK_END_PUSH : BLOCK_END_LIMIT;
+    out.own_cause = (facts.fin && closes) ? BLOCK_END_FIN :
+        (facts.push && closes) || alone ? BLOCK_END_PUSH : BLOCK_END_LIMIT;
     out.reset = reset;
     for (int i = 0; i < 2; i++) begin
       out.idle_ends[i] = facts.visit && current[i].open && goes_idle[i];

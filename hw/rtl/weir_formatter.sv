@@ -50,8 +50,8 @@ module weir_formatter
   // The job in work and its records still to come.
   job_t job;
   logic [JobRecords-1:0] left;
-  // EVENT.tsval of it.
-  logic [31:0] stamp;
+  // EVENT.tsval of it; bytes of the BLOCK that its packet ends.
+  logic [31:0] stamp, own_bytes;
   logic [JobRecords-1:0] first, rest;
   logic advance, take;
   // From the interval of the context to that of the word.
@@ -70,6 +70,13 @@ module weir_formatter
       if (first[i]) number |= $clog2(JobRecords)'(i);
     end
   end
+
+  // The bytes as the job comes: a FIN that `next` counts is none.
+  logic [31:0] s_next, s_seq, s_own_bytes;
+  assign s_next = side_of(s_job.updated.order, s_job.order.sender).next;
+  assign s_seq = s_job.order.own_block ? s_job.order.new_start : s_job.updated.block[s_job.order.sender].seq;
+  assign s_own_bytes = s_job.order.syn_block ? 32'(s_job.word.meta.payload) :
+      s_next - s_seq - 32'(s_job.order.fin_counted);
 
   logic [63:0] now;
   meta_t meta;
@@ -117,7 +124,7 @@ module weir_formatter
     r.first = time40(now, c.block[side].first);
     r.last = time32(now, c.block[side].last);
     r.seq = c.block[side].seq;
-    r.bytes = sender.next - c.block[side].seq - 32'(sender.fin);
+    r.bytes = sender.next - c.block[side].seq;
     r.ack = sender.ack;
     r.flight = flight;
     r.packets = c.block[side].packets;
@@ -348,17 +355,20 @@ module weir_formatter
     return r;
   endfunction
 
-  // A block that is one packet: payload of a SYN, or of a client before the handshake is done.
+  // BLOCK that the packet itself ends. Its block may be that packet alone: payload of a SYN, or of a client before the
+  // handshake is done.
   function automatic record_block_t own_block();
     record_block_t r;
-    r = block(job.updated, s, o.flight_after[s], BLOCK_END_PUSH, meta.ttl);
-    r.header.flags[FlagMergedBit] = 1'b0;
-    r.first = now;
-    r.last = now;
-    r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;
-    r.bytes = o.syn_block ? 32'(meta.payload) : updated_side[s].next - o.new_start;
-    r.packets = 16'd1;
-    r.max_segment = 16'(job.facts.block_length);
+    r = block(job.updated, s, o.flight_after[s], job.block.own_cause, meta.ttl);
+    r.bytes = own_bytes;
+    if (o.syn_block || o.own_block) begin
+      r.header.flags[FlagMergedBit] = 1'b0;
+      r.first = now;
+      r.last = now;
+      r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;
+      r.packets = 16'd1;
+      r.max_segment = 16'(job.facts.block_length);
+    end
     return r;
   endfunction
 
@@ -459,8 +469,7 @@ module weir_formatter
       );
       JobOwn: begin
         if (job.block.reset) record = block(job.updated, 1'b1, o.flight_after[1], BLOCK_END_CLOSE, '0);
-        else if (o.syn_block || o.own_block) record = own_block();
-        else record = block(job.updated, s, o.flight_after[s], job.block.own_cause, meta.ttl);
+        else record = own_block();
       end
       JobIntervalClient: record = interval(1'b0, interval_how);
       JobIntervalServer: record = interval(1'b1, interval_how);
@@ -484,6 +493,7 @@ module weir_formatter
     if (take) begin
       job <= s_job;
       stamp <= holds_echo(s_job.what) ? s_job.word.meta.options.tsecr : s_job.word.meta.options.tsval;
+      own_bytes <= s_own_bytes;
       left <= s_job.records;
       intervals_back <= s_job.word.fine_number - s_job.old.interval.number;
     end

@@ -41,7 +41,7 @@ module weir_options
       next_state[s].sack_ok = word.meta.options.sack_permitted;
       next_state[s].timestamps = word.meta.options.has_timestamps;
       next_state[s].cut = word.meta.options.incomplete;
-      if (!order.options_unknown) next_state[s].ecn = facts.ecn;
+      next_state[s].ecn = facts.ecn;
     end
   end
 

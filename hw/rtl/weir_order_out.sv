@@ -57,9 +57,11 @@ module weir_order_out
   logic [15:0] id_step;
   assign id_step = word.meta.ip_id - snd.ip_id;
 
-  logic ahead, new_bytes;
+  logic ahead, moved, new_bytes;
   // In order or a gap.
   assign ahead = decision.data && !decision.distant && !decision.below;
+  // Payload or FIN set the next expected.
+  assign moved = decision.resync || ahead || decision.partial;
   assign new_bytes = facts.has_payload && (decision.resync || ahead || (decision.partial && fits));
 
   always_comb begin
@@ -96,8 +98,9 @@ module weir_order_out
     out.new_start = (decision.partial || (ahead && distance != 0)) ? snd.next : word.meta.seq;
     out.own_block = pending && !leaves && !s && new_bytes;
     out.syn_block = facts.has_payload && (decision.first_syn || decision.first_syn_ack);
-    out.closes = new_bytes || (decision.data && facts.fin && !snd.fin) ||
-        ((decision.below || keep_alive) && !decision.partial && facts.segment_end == after_word[s].next);
+    out.fin_counted = facts.fin && moved;
+    out.closes = moved || (decision.data && facts.fin && !snd.fin) ||
+        (decision.below && facts.segment_end == after_word[s].next);
     out.copy_if_sack = facts.tcp && facts.has_id && !facts.occupies && snd.ip_id == word.meta.ip_id && snd.has_ack &&
         word.meta.ack == snd.ack;
     out.ack_used = ack_used;

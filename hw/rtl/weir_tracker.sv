@@ -193,6 +193,12 @@ module weir_tracker
   );
   options_state_t options_old[Options+1:Write];
   options_state_t options_new[Options+1:Write];
+  // By roles for the window loop, a clock ahead.
+  options_side_t own_options, peer_options;
+  always_ff @(posedge clk) begin
+    own_options  <= options_next[order[Options].sender];
+    peer_options <= options_next[!order[Options].sender];
+  end
 
   // Window.
   window_t window_current, window_next;
@@ -212,7 +218,8 @@ module weir_tracker
       .word(word[Window]),
       .facts(facts[Window]),
       .order(order[Window]),
-      .options(options_new[Window]),
+      .own_options,
+      .peer_options,
       .current(window_current),
       .next_state(window_next),
       .out(window_now)

@@ -313,6 +313,8 @@ package weir_tracker_pkg;
     logic syn_block;
     // The segment ends its block if it has PSH or FIN.
     logic closes;
+    // Its FIN set the next expected.
+    logic fin_counted;
     // A COPY if the SACK option is the same, too.
     logic copy_if_sack;
     // The ACK counts; it moves on; it is a duplicate if window or SACK say so.

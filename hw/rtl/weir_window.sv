@@ -12,13 +12,15 @@ module weir_window
   import weir_records_pkg::*;
   import weir_tracker_pkg::*;
 (
-    input  wire word_t          word,
-    input  wire facts_t         facts,
-    input  wire order_out_t     order,
-    input  wire options_state_t options,
-    input  wire window_t        current,
-    output window_t             next_state,
-    output window_out_t         out
+    input  wire word_t         word,
+    input  wire facts_t        facts,
+    input  wire order_out_t    order,
+    // After the word: of its sender and of the other side.
+    input  wire options_side_t own_options,
+    input  wire options_side_t peer_options,
+    input  wire window_t       current,
+    output window_t            next_state,
+    output window_out_t        out
 );
 
   logic s, r;
@@ -33,12 +35,11 @@ module weir_window
   assign new_sack = order.ack_used && facts.sack_hash != 0 && facts.sack_hash != snd.sack_hash;
   assign window_same = word.meta.window == snd.window && word.meta.window != 0;
 
-  // The options are those after the word.
   logic tiny, looked_at;
   logic [15:0] mss;
-  assign mss = options[s].mss == 0 ? 16'(DefaultMss) : options[s].mss;
-  assign tiny = options[s].scale != NoScale && word.meta.window != 0 &&
-      (30'(word.meta.window) << options[s].scale) < 30'(mss);
+  assign mss = own_options.mss == 0 ? 16'(DefaultMss) : own_options.mss;
+  assign tiny = own_options.scale != NoScale && word.meta.window != 0 &&
+      (30'(word.meta.window) << own_options.scale) < 30'(mss);
   assign looked_at = facts.tcp && !facts.is_syn && !facts.is_rst && !order.still_pending;
 
   always_comb begin
@@ -73,8 +74,8 @@ module weir_window
       out.what[WhatSmallWindowBit] = out.tiny && !snd.tiny;
       out.what[WhatWindowOpenBit] = out.counted && word.meta.window != 0 && !tiny && (snd.zero || snd.tiny);
     end
-    out.receiver_known = options[r].scale != NoScale;
-    out.receiver_window = order.opened ? '0 : 30'(current[r].window) << options[r].scale;
+    out.receiver_known = peer_options.scale != NoScale;
+    out.receiver_window = order.opened ? '0 : 30'(current[r].window) << peer_options.scale;
     out.reach = 33'(order.flight_after[s]) + 33'(word.meta.payload);
   end
 

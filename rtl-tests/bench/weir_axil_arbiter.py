@@ -114,3 +114,28 @@ async def errors_pass(dut):
     assert (await masters[0].write(0x3F8, bytes(4))).resp == AxiResp.SLVERR
     await FallingEdge(dut.clk)
     assert told == [(1, 0x124), (0, 0x3F8)]
+
+
+@cocotb.test()
+@cocotb.parametrize(asks=[("reads", "reads"), ("writes", "writes"), ("reads", "writes"), ("writes", "reads")])
+async def turns_of_two_that_always_ask(dut, asks):
+    """Both offer their next access in every clock: no access follows one of the same master."""
+    for pin in ("bvalid", "rvalid", "bresp", "rresp", "rdata"):
+        getattr(dut, f"m_{pin}").value = 0
+    dut.m_awready.value = dut.m_wready.value = dut.m_arready.value = 1
+    for which in (0, 1):
+        for pin in ("araddr", "awaddr", "wdata", "wstrb"):
+            getattr(dut, f"s{which}_{pin}").value = which
+        getattr(dut, f"s{which}_arvalid").value = int(asks[which] == "reads")
+        getattr(dut, f"s{which}_awvalid").value = getattr(dut, f"s{which}_wvalid").value = int(asks[which] == "writes")
+        getattr(dut, f"s{which}_bready").value = getattr(dut, f"s{which}_rready").value = 1
+    await stream.start(dut)
+    turns = []
+    for _ in range(300):
+        await FallingEdge(dut.clk)
+        # The slave answers in the clock after the request.
+        dut.m_bvalid.value, dut.m_rvalid.value = dut.m_awvalid.value, dut.m_arvalid.value
+        if dut.done.value:
+            turns.append(int(dut.turn.value))
+    assert len(turns) > 40
+    assert all(one != other for one, other in zip(turns, turns[1:], strict=False)), turns

@@ -72,10 +72,8 @@ class Model:
             return self.block(updated, 1 - s, after[1 - s], BlockEnd.TURN, 0)
         if i in (TURN, OWN) and reset:
             return self.block(updated, i - TURN, after[i - TURN], BlockEnd.CLOSE, 0)
-        if i == OWN and (order["syn_block"] or order["own_block"]):
-            return self.own_block()
         if i == OWN:
-            return self.block(updated, s, after[s], job["block"]["own_cause"], self.meta["ttl"])
+            return self.own_block()
         simple = {
             CLOSE: self.close,
             CLOSE + 1: self.close_more,
@@ -105,7 +103,7 @@ class Model:
             first=self.back(block["first"], 40),
             last=self.back(block["last"], 32),
             seq=block["seq"],
-            bytes=(sides[side]["next"] - block["seq"] - sides[side]["fin"]) & M32,
+            bytes=(sides[side]["next"] - block["seq"]) & M32,
             ack=sides[side]["ack"],
             flight=flight,
             packets=block["packets"],
@@ -118,19 +116,21 @@ class Model:
     def own_block(self):
         s, order = self.s, self.order
         kind, continuation, fields = self.block(
-            self.updated, s, order["flight_after"][s], BlockEnd.PUSH, self.meta["ttl"]
+            self.updated, s, order["flight_after"][s], self.job["block"]["own_cause"], self.meta["ttl"]
         )
-        syn = order["syn_block"]
-        fields |= {
-            "flags": int(self.direction(s)),
-            "first": self.now,
-            "last": self.now,
-            "seq": self.job["facts"]["seq_1"] if syn else order["new_start"],
-            "bytes": self.meta["payload"] if syn else (self.sides(self.updated)[s]["next"] - order["new_start"]) & M32,
-            "packets": 1,
-            "max_segment": self.job["facts"]["block_length"],
-        }
-        return kind, continuation, fields
+        if order["syn_block"] or order["own_block"]:
+            syn = order["syn_block"]
+            fields |= {
+                "flags": int(self.direction(s)),
+                "first": self.now,
+                "last": self.now,
+                "seq": self.job["facts"]["seq_1"] if syn else order["new_start"],
+                "packets": 1,
+                "max_segment": self.job["facts"]["block_length"],
+            }
+        start = order["new_start"] if order["own_block"] else self.updated["block"][s]["seq"]
+        counted = (self.sides(self.updated)[s]["next"] - start - order["fin_counted"]) & M32
+        return kind, continuation, fields | {"bytes": self.meta["payload"] if order["syn_block"] else counted}
 
     def setup(self, cause, end, end_window):
         setup, options = self.old["order"]["setup"], self.old["options"]

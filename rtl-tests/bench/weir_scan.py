@@ -172,3 +172,20 @@ async def jumps_of_the_clock(dut):
     for _ in range(8):
         await scan.clock(0)
     assert scan.visits == scan.expected(first, int(scan.now) // VISIT_NS)
+
+
+@cocotb.test()
+async def every_index_after_a_leap(dut):
+    """Of the clock, as after reset: a whole period of visits wherever in it the clock stands, the oldest first."""
+    used = min(CONTEXTS, 25)
+    for index in (0, 5, used - 2, used - 1, used, PERIOD - 1):
+        scan = Scan(dut, (9 * PERIOD + index) * VISIT_NS + 77, used)
+        await scan.reset()
+        for ahead in (0, 3 * PERIOD + 1, 2 * PERIOD - 1):
+            scan.now += ahead * VISIT_NS
+            for _ in range(used + 20):
+                await scan.clock(0)
+            last = int(scan.now) // VISIT_NS
+            newest = [visit for visit in scan.visits if visit > last - PERIOD]
+            assert newest == scan.expected(last - PERIOD + 1, last), f"index {index}, {ahead} visits ahead"
+            assert sorted(visit % PERIOD for visit in newest) == list(range(used))

@@ -11,6 +11,8 @@
 #define KEPT ((volatile uint32_t *)0x4000F000u)
 #define WORD_HANG 0xDEADu
 #define WORD_FAULT 0xFAu
+// And the register's address.
+#define WORD_READ 0xAD0000u
 
 static void put(uint32_t address, uint32_t value) { *(volatile uint32_t *)(0xF0000000u + address) = value; }
 static uint32_t get(uint32_t address) { return *(volatile uint32_t *)(0xF0000000u + address); }
@@ -34,6 +36,9 @@ static void mail(void)
     if (word == WORD_HANG) {
         for (;;) {
         }
+    }
+    if ((word & 0xFFFF0000u) == WORD_READ) {
+        put(WEIR_REG_MAILBOX_TO_HOST_PUSH, get(word & 0xFFFFu));
     }
     if (word == WORD_FAULT) {
         // No register, no memory: 0 is read.

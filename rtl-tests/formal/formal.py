@@ -91,6 +91,11 @@ PROOFS = [
             ),
             ("weir_bypass.sv", "end else if (!open_after) begin", "end else begin"),
             ("weir_bypass.sv", "assign wanted = alive && enable && agrees;", "assign wanted = enable && agrees;"),
+            (
+                "weir_bypass.sv",
+                "use_measured <= 1'b0;\n      alive <= 1'b0;\n    end else",
+                "use_measured <= 1'b0;\n    end else",
+            ),
         ],
     ),
     Proof(
@@ -99,6 +104,7 @@ PROOFS = [
         [
             ("weir_elastic.sv", "has_room <= 32'(level) < Depth - MaxBeats;", "has_room <= 32'(level) <= Depth + 2;"),
             ("weir_elastic.sv", "state <= has_room ? TAKING : SKIPPING;", "state <= TAKING;"),
+            ("weir_elastic.sv", "32'(level) < Depth - MaxBeats;", "32'(level) < Depth - MaxBeats - 1;"),
         ],
     ),
 ]

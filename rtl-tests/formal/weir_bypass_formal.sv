@@ -1,5 +1,5 @@
 // Proves weir_bypass: what leaves is the direct stream two clocks later whatever the measured one does, the mode changes
-// between frames but for faults, and measured mode does not outlive the heartbeat.
+// between frames but for faults, measured mode does not outlive the heartbeat, and after a fault it waits for the next one.
 
 `default_nettype none
 
@@ -34,6 +34,8 @@ module weir_bypass_formal (
   logic was_measured;
   logic was_open;
   logic [1:0] was_faults;
+  // A fault came, and no heartbeat since. One in the clock of the fault is before it.
+  logic disarmed;
 
   logic [511:0] m_tdata;
   logic [63:0] m_tkeep;
@@ -92,6 +94,7 @@ module weir_bypass_formal (
     was_measured <= measured;
     was_open <= m_tvalid ? !m_tlast : in_frame;
     was_faults <= faults[1:0];
+    disarmed <= !heartbeat && (disarmed || faults[1:0] != was_faults);
     if (rst) begin
       valid_q <= '0;
       quiet <= '1;
@@ -99,6 +102,7 @@ module weir_bypass_formal (
       was_measured <= 1'b0;
       was_open <= 1'b0;
       was_faults <= '0;
+      disarmed <= 1'b0;
     end
   end
 
@@ -117,6 +121,7 @@ module weir_bypass_formal (
       assert (!was_open || !measured || was_measured);
       // At most Heartbeat + 2 clocks after the last heartbeat the mode falls, unless a frame is open.
       assert (!measured || was_open || 32'(quiet) <= Heartbeat + 3);
+      assert (!measured || !disarmed);
       cover (measured && m_tvalid);
       cover (was_measured && !measured && faults == 0);
       cover (faults == 2);

@@ -1,5 +1,5 @@
 // Proves weir_elastic: frames leave whole, once and in order, or are counted as dropped; none is cut but those beyond
-// the limit. Beats carry the number of their frame and their place in it.
+// the limit, and none is dropped while one fits. Beats carry the number of their frame and their place in it.
 
 `default_nettype none
 
@@ -32,6 +32,9 @@ module weir_elastic_formal (
   logic [31:0] frames_dropped;
   logic [31:0] frames_cut;
   logic [$clog2(Depth+3)-1:0] level;
+  // Before the clock in which a frame could be dropped; the room is looked at one clock ahead.
+  logic [1:0] had_room;
+  logic [31:0] was_dropped;
 
   weir_elastic #(
       .Depth(Depth),
@@ -69,7 +72,11 @@ module weir_elastic_formal (
       out_place <= m_tlast ? '0 : out_place + 1'b1;
       out_frame <= m_tdata[4:2];
     end
+    had_room <= {had_room[0], 32'(level) + MaxBeats < Depth};
+    was_dropped <= frames_dropped;
     if (rst) begin
+      had_room <= '1;
+      was_dropped <= '0;
       place <= '0;
       frame <= '0;
       out_place <= '0;
@@ -87,6 +94,7 @@ module weir_elastic_formal (
         assert (!m_terror || (m_tlast && out_place == 2'(MaxBeats - 1)));
         assert (m_tlast || out_place < 2'(MaxBeats - 1));
       end
+      assert (frames_dropped == was_dropped || !had_room[1]);
       cover (frames_dropped == 1 && frames_out == 3);
       cover (frames_cut == 1 && m_tvalid && m_terror);
     end

@@ -404,7 +404,7 @@ impl Engine {
         for s in 0..2 {
             let (sender, receiver) = pair(&mut flow.sides, s);
             if !sender.is(side::IDLE) && sender.block_last.age(time) >= BLOCK_IDLE {
-                end_block(sender, receiver, s, BlockEnd::Idle, 0, &mut out);
+                end_block(sender, receiver, s, BlockEnd::Idle, (0, false), &mut out);
                 sender.set(side::IDLE, true);
             }
             if sender.is(side::SLOT) && sender.slot_time.age(time) >= TIME_LIMIT {

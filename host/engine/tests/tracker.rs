@@ -1038,3 +1038,173 @@ proptest! {
         prop_assert_eq!(a, b);
     }
 }
+
+/// (server to client, cause, bytes) of each BLOCK of some packets.
+fn blocks(words: &[Meta]) -> Vec<(bool, BlockEnd, u32)> {
+    let causes = [
+        BlockEnd::Fin,
+        BlockEnd::Push,
+        BlockEnd::Turn,
+        BlockEnd::Close,
+        BlockEnd::Limit,
+        BlockEnd::Idle,
+    ];
+    of(&run(Config::appliance(), words), Kind::Block, false)
+        .iter()
+        .map(|r| {
+            let cause = causes.into_iter().find(|&cause| cause as u8 == r.arg()).unwrap();
+            (r.server_to_client(), cause, Block::decode(r).bytes)
+        })
+        .collect()
+}
+
+#[test]
+fn a_fin_is_no_byte_of_a_block() {
+    let open = |rest: &[Meta]| blocks(&[&exchange()[..3], rest].concat());
+    let data = tcp(400, true, ACK, 1001, 5001, 500);
+    // Below the next expected, so that next does not count it.
+    let below = tcp(500, true, ACK | FIN, 1101, 5001, 10);
+    assert_eq!(open(&[data, below]), [(false, BlockEnd::Fin, 500)]);
+    // At the last byte that was seen.
+    let at_the_end = tcp(500, true, ACK | FIN, 1401, 5001, 99);
+    assert_eq!(open(&[data, at_the_end]), [(false, BlockEnd::Fin, 500)]);
+    // Data behind a FIN, ended by the other side, by the flow's end, by a FIN once more.
+    let fin = tcp(300, true, ACK | FIN, 1001, 5001, 0);
+    let behind = tcp(400, true, ACK, 1002, 5001, 100);
+    let answer = tcp(500, false, ACK | PSH, 5001, 1001, 7);
+    assert_eq!(
+        open(&[fin, behind, answer]),
+        [(false, BlockEnd::Turn, 100), (true, BlockEnd::Push, 7)]
+    );
+    assert_eq!(open(&[fin, behind]), [(false, BlockEnd::Close, 100)]);
+    let again = tcp(600, true, ACK | FIN, 1102, 5001, 0);
+    assert_eq!(
+        open(&[fin, behind, again, answer]),
+        [(false, BlockEnd::Fin, 100), (true, BlockEnd::Push, 7)]
+    );
+}
+
+#[test]
+fn data_of_a_client_before_its_ack_is_a_block_without_the_fin() {
+    let syn = tcp(0, true, SYN, 1000, 0, 0);
+    assert_eq!(
+        blocks(&[syn, tcp(100, true, FIN | PSH, 1001, 0, 100)]),
+        [(false, BlockEnd::Fin, 100)]
+    );
+    assert_eq!(
+        blocks(&[syn, tcp(100, true, 0, 1001, 0, 100), tcp(200, true, PSH, 1101, 0, 50)]),
+        [(false, BlockEnd::Push, 100), (false, BlockEnd::Push, 50)]
+    );
+}
+
+#[test]
+fn a_syn_ack_that_fits_no_syn_has_its_ecn_as_its_other_options() {
+    let mut words = exchange();
+    words[0].flags |= tcp_flag::ECE | tcp_flag::CWR;
+    words[1].flags |= tcp_flag::ECE;
+    words[1].ack = 77;
+    let records = run(Config::appliance(), &words);
+    assert_ne!(all_what(&records) & what::SYN_OTHER, 0);
+    let bits = Setup::decode(&of(&records, Kind::Setup, false)[0]).bits;
+    let both = setup_bit::CLIENT_ECN | setup_bit::SERVER_ECN;
+    assert_eq!(bits & (both | setup_bit::SERVER_SACK), both | setup_bit::SERVER_SACK);
+}
+
+/// The blocks of data that a client sends in `packets` without PSH: after the handshake `at` these times, from these `seq`.
+fn limits(packets: u64, at: impl Fn(u64) -> u64, seq: impl Fn(u64) -> u32) -> Vec<(BlockEnd, Block)> {
+    let mut words = exchange();
+    words.truncate(3);
+    words.extend((0..packets).map(|n| Meta {
+        time: T0 + 1_000_000 + at(n),
+        ..tcp(0, true, ACK, seq(n), 5001, 10)
+    }));
+    of(&run(Config::appliance(), &words), Kind::Block, false)
+        .iter()
+        .map(|r| {
+            let mut causes = [BlockEnd::Close, BlockEnd::Limit].into_iter();
+            (causes.find(|&cause| cause as u8 == r.arg()).unwrap(), Block::decode(r))
+        })
+        .collect()
+}
+
+#[test]
+fn a_block_ends_at_its_limit_of_packets() {
+    let of_packets = |packets| limits(packets, |n| n * 1000, |n| 1001 + 10 * n as u32);
+    let [(BlockEnd::Close, block)] = of_packets(65_534)[..] else {
+        panic!("one less is left open");
+    };
+    assert_eq!(block.packets, 65_534);
+    let [(BlockEnd::Limit, block), (BlockEnd::Close, next)] = of_packets(65_536)[..] else {
+        panic!("the last but one ends it");
+    };
+    assert_eq!((block.packets, block.bytes), (65_535, 655_350));
+    assert_eq!(block.last, T0 + 1_000_000 + 65_534_000);
+    assert_eq!((next.packets, next.seq), (1, 1001 + 655_350));
+}
+
+#[test]
+fn a_block_ends_at_its_limit_of_bytes() {
+    // Gaps of less than 2^30; the end of the last payload counts.
+    let of_bytes = |bytes: u32| {
+        limits(
+            5,
+            |n| n * 1000,
+            |n| 1001 + (bytes - 10) / 4 * n as u32 + (bytes - 10) % 4 * (n / 4) as u32,
+        )
+    };
+    let [(BlockEnd::Close, block)] = of_bytes((1 << 31) - 1)[..] else {
+        panic!("one less is left open");
+    };
+    assert_eq!(block.bytes, (1 << 31) - 1);
+    let [(BlockEnd::Limit, block)] = of_bytes(1 << 31)[..] else {
+        panic!("ended by its bytes");
+    };
+    assert_eq!((block.bytes, block.packets), (1 << 31, 5));
+}
+
+#[test]
+fn a_block_ends_at_its_limit_of_time() {
+    // Half a second apart, so that no visit finds it idle.
+    let packets = 560;
+    let of_time = |time: u64| limits(packets, |n| time * n / (packets - 1), |n| 1001 + 10 * n as u32);
+    let [(BlockEnd::Close, block)] = of_time((1 << 38) - 1)[..] else {
+        panic!("one less is left open");
+    };
+    assert_eq!(block.last - block.first, (1 << 38) - 1);
+    let [(BlockEnd::Limit, block)] = of_time(1 << 38)[..] else {
+        panic!("ended by its age");
+    };
+    assert_eq!((block.last - block.first, u64::from(block.packets)), (1 << 38, packets));
+}
+
+#[test]
+fn counts_of_conditions_stay_at_their_largest_value() {
+    let many = |word: &dyn Fn(u64) -> Meta, packets: u64| {
+        let mut words = exchange();
+        words.truncate(3);
+        words.push(tcp(400, true, ACK | PSH, 1001, 5001, 100));
+        words.extend((0..packets).map(|n| Meta {
+            time: T0 + 1_000_000 + n * 1000,
+            ..word(n)
+        }));
+        CloseMore::decode(&of(&run(Config::appliance(), &words), Kind::Close, true)[0])
+    };
+    let ack = tcp(0, false, ACK, 5001, 1001, 0);
+    let window = |window| Meta { window, ..ack };
+    let copy = Meta {
+        ip_id: 7,
+        ..tcp(0, true, ACK | PSH, 1101, 5001, 100)
+    };
+    let dup_acks = |packets| many(&|_| ack, packets).server_dup_acks;
+    assert_eq!(
+        (dup_acks(65_534), dup_acks(65_535), dup_acks(66_000)),
+        (65_534, 65_535, 65_535)
+    );
+    let zero = |packets| many(&|_| window(0), packets).server_zero_windows;
+    assert_eq!((zero(8190), zero(8191), zero(9000)), (8190, 8191, 8191));
+    let small = |packets| many(&|_| window(1), packets).server_small_windows;
+    assert_eq!((small(65_534), small(65_535), small(66_000)), (65_534, 65_535, 65_535));
+    // The first is none.
+    let copies = |packets: u64| many(&|_| copy, packets + 1).client_copies;
+    assert_eq!((copies(4094), copies(4095), copies(5000)), (4094, 4095, 4095));
+}

@@ -112,9 +112,9 @@ pub(super) fn data(
     }
     let mut block_end = None;
     if sender.is(side::BLOCK_OPEN) {
-        let closes = step.new_bytes
+        let closes = step.moved
             || fin && step.what & what::FIN != 0
-            || step.what & (what::BELOW | what::PARTIAL) == what::BELOW && segment_end(meta) == sender.next;
+            || step.what & what::BELOW != 0 && segment_end(meta) == sender.next;
         block_end = if fin && closes {
             Some(BlockEnd::Fin)
         } else if push && closes {

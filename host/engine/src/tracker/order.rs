@@ -26,7 +26,6 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
     let fin = meta.flags & tcp_flag::FIN != 0;
     let end = segment_end(meta);
     let mut used = true;
-    let mut moved = false;
     if meta.payload > 0 || fin {
         let d = if sender.is(side::HAS_NEXT) {
             meta.seq.wrapping_sub(sender.next) as i32
@@ -40,7 +39,7 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
             sender.set(side::WILD, !used);
             if used {
                 step.what |= what::RESYNC;
-                moved = true;
+                step.moved = true;
                 step.new_bytes = meta.payload > 0;
             }
         } else {
@@ -55,7 +54,7 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
                     step.new_start = sender.next;
                     // New bytes only if payload, not just the FIN, reaches beyond.
                     step.new_bytes = after(meta.seq.wrapping_add(meta.payload), sender.next);
-                    moved = true;
+                    step.moved = true;
                 }
             } else {
                 step.in_sequence = d == 0 && sender.is(side::HAS_NEXT);
@@ -64,12 +63,12 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
                     // The missing bytes belong to the block that comes, if none is open.
                     step.new_start = sender.next;
                 }
-                moved = true;
+                step.moved = true;
                 sender.set(side::HAS_NEXT, true);
                 step.new_bytes = meta.payload > 0;
             }
         }
-        if moved {
+        if step.moved {
             sender.next = end;
         }
     } else if !sender.is(side::HAS_NEXT) {
@@ -89,7 +88,7 @@ pub(super) fn order(sender: &mut Side, receiver: &Side, meta: &Meta, is_copy: bo
             step.what |= what::FIN;
             sender.set(side::FIN, used);
         }
-        if moved {
+        if step.moved {
             // Its ACK may have been captured before it.
             sender.set(side::FIN_ACKED, receiver.is(side::HAS_ACK) && receiver.ack == end);
         }

@@ -46,8 +46,10 @@ pub(super) struct Step {
     /// Payload or FIN at the next expected.
     pub in_sequence: bool,
     pub rtt: Option<Timed>,
-    /// First sequence number and bytes of a BLOCK of the packet alone.
-    pub alone: Option<(u32, u32)>,
+    /// Payload or FIN set the next expected.
+    pub moved: bool,
+    /// First sequence number, bytes and end of a BLOCK of the packet alone.
+    pub alone: Option<(u32, u32, BlockEnd)>,
     /// What ends the sender's block.
     pub end: Option<BlockEnd>,
 }
@@ -159,8 +161,10 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         let own_block = pending && s == 0 && step.new_bytes;
         step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
         if own_block {
-            let bytes = sender.next.wrapping_sub(step.new_start);
-            step.alone = Some((step.new_start, bytes));
+            let fin = meta.flags & tcp_flag::FIN != 0;
+            let bytes = sender.next.wrapping_sub(step.new_start).wrapping_sub(u32::from(fin));
+            let cause = if fin { BlockEnd::Fin } else { BlockEnd::Push };
+            step.alone = Some((step.new_start, bytes, cause));
         }
     }
     tell(flow, s, meta, before, was_pending, step, out)
@@ -194,13 +198,14 @@ fn tell(
     }
     let (sender, receiver) = pair(&mut flow.sides, s);
     if step.new_bytes {
-        end_block(receiver, sender, 1 - s, BlockEnd::Turn, 0, out);
+        end_block(receiver, sender, 1 - s, BlockEnd::Turn, (0, false), out);
     }
     if let Some(alone) = step.alone {
         write_block_of_one(sender, receiver, s, meta, alone, out);
     }
     if let Some(cause) = step.end {
-        end_block(sender, receiver, s, cause, meta.ttl, out);
+        let fin = step.moved && meta.flags & tcp_flag::FIN != 0;
+        end_block(sender, receiver, s, cause, (meta.ttl, fin), out);
     }
     step.new_bytes
 }

@@ -13,12 +13,20 @@ use super::packet::Timed;
 use crate::flow::{Flow, NO_SCALE, ShortTime, Side, flight, pair, side};
 use crate::meta::Meta;
 
-/// Write BLOCK for the sender, side `s`, if its block is open; `ttl` is 0 unless this side's packet ends it.
+/// Write BLOCK for the sender, side `s`, if its block is open. Of this side's packet, if that ends it: its TTL, and whether
+/// `next` counts its FIN. A FIN that `next` counts always ends the block.
 #[inline]
-pub(super) fn end_block(sender: &mut Side, receiver: &Side, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
+pub(super) fn end_block(
+    sender: &mut Side,
+    receiver: &Side,
+    s: usize,
+    cause: BlockEnd,
+    own: (u8, bool),
+    out: &mut Out<'_>,
+) {
     if sender.is(side::BLOCK_OPEN) {
         sender.set(side::BLOCK_OPEN, false);
-        write_block(sender, receiver, s, cause, ttl, out);
+        write_block(sender, receiver, s, cause, own, out);
     }
 }
 
@@ -26,19 +34,18 @@ pub(super) fn end_block(sender: &mut Side, receiver: &Side, s: usize, cause: Blo
 pub(super) fn close_blocks(flow: &mut Flow, out: &mut Out<'_>) {
     for s in 0..2 {
         let (sender, receiver) = pair(&mut flow.sides, s);
-        end_block(sender, receiver, s, BlockEnd::Close, 0, out);
+        end_block(sender, receiver, s, BlockEnd::Close, (0, false), out);
     }
 }
 
 #[inline(never)]
-fn write_block(sender: &Side, receiver: &Side, s: usize, cause: BlockEnd, ttl: u8, out: &mut Out<'_>) {
+fn write_block(sender: &Side, receiver: &Side, s: usize, cause: BlockEnd, (ttl, fin): (u8, bool), out: &mut Out<'_>) {
     let header = out.header(direction(s), cause as u8);
-    let fin = u32::from(sender.is(side::FIN));
     let block = Block {
         first: sender.block_first.at(out.time),
         last: sender.block_last.at(out.time),
         seq: sender.block_seq,
-        bytes: sender.next.wrapping_sub(sender.block_seq).wrapping_sub(fin),
+        bytes: sender.next.wrapping_sub(sender.block_seq).wrapping_sub(u32::from(fin)),
         ack: sender.ack,
         flight: flight(sender, receiver),
         packets: sender.block_packets,
@@ -57,10 +64,10 @@ pub(super) fn write_block_of_one(
     receiver: &Side,
     s: usize,
     meta: &Meta,
-    (seq, bytes): (u32, u32),
+    (seq, bytes, cause): (u32, u32, BlockEnd),
     out: &mut Out<'_>,
 ) {
-    let header = out.header(direction(s), BlockEnd::Push as u8);
+    let header = out.header(direction(s), cause as u8);
     let block = Block {
         first: out.time,
         last: out.time,

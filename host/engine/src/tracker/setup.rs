@@ -1,6 +1,6 @@
 //! Handshakes and resets: sections 4.4, 4.7 and 4.9.
 
-use weir_record::{RttHow, SetupEnd, tcp_flag, what};
+use weir_record::{BlockEnd, RttHow, SetupEnd, tcp_flag, what};
 
 use super::arithmetic::after;
 use super::data::block_max;
@@ -34,10 +34,6 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
     if !is_ack && s == 0 && matches!(state, State::Syn | State::SynAck) {
         if sender.chain == 0 {
             take_options(sender, meta, pending);
-            sender.set(
-                side::ECN,
-                meta.flags & (tcp_flag::ECE | tcp_flag::CWR) == tcp_flag::ECE | tcp_flag::CWR,
-            );
             sender.next = end;
             sender.set(side::HAS_NEXT, true);
             sender.block_first = ShortTime::new(time);
@@ -57,7 +53,6 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
         }
     } else if is_ack && s == 1 && matches!(state, State::Syn | State::SynAck) && sender.chain == 0 && answers {
         take_options(sender, meta, pending);
-        sender.set(side::ECN, meta.flags & (tcp_flag::ECE | tcp_flag::CWR) == tcp_flag::ECE);
         sender.next = end;
         sender.set(side::HAS_NEXT, true);
         sender.slot_time = ShortTime::new(time);
@@ -106,7 +101,7 @@ pub(super) fn syn(flow: &mut Flow, s: usize, meta: &Meta, time: u64, copy: bool)
     if meta.payload > 0 {
         step.what |= what::SYN_DATA;
         if !repeated && !step.other_syn {
-            step.alone = Some((meta.seq.wrapping_add(1), meta.payload));
+            step.alone = Some((meta.seq.wrapping_add(1), meta.payload, BlockEnd::Push));
         }
     }
     step
@@ -127,6 +122,8 @@ fn take_options(sender: &mut Side, meta: &Meta, pending: bool) {
         meta.options.scale.min(14)
     };
     sender.set(side::SACK_OK, meta.options.sack_permitted);
+    let (is_ack, is_cwr) = (meta.flags & tcp_flag::ACK != 0, meta.flags & tcp_flag::CWR != 0);
+    sender.set(side::ECN, meta.flags & tcp_flag::ECE != 0 && is_cwr != is_ack);
     sender.set(side::TIMESTAMPS, meta.options.timestamps.is_some());
     if pending {
         sender.set(side::CUT, meta.options.incomplete); // afterwards the bit is WILD_ACK
