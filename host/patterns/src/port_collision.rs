@@ -114,7 +114,7 @@ impl Detector for PortCollision {
             ends: connection.ends,
             last: connection.span.1,
             by_server: connection.closing == CloseKind::ServerFin && !is_reset,
-            is_open: !is_reset && !(client.fin && server.fin),
+            is_open: !(is_reset || client.fin && server.fin),
         });
     }
 
