@@ -388,6 +388,30 @@ impl Turn {
         self.request.first
     }
 
+    /// Whether what begins at `seq` goes on behind a segment without PSH, which passed at `passed` (0: more than a second ago): the sender had
+    /// more queued then (RFC 9293 3.9.1.2: its last queued segment has PSH).
+    pub fn goes_on(&self, side: usize, seq: u32, passed: u64) -> bool {
+        let own = self.in_progress(side).filter(|own| !own.blocks.is_empty());
+        let peer = match side {
+            0 => self.response.as_ref().map_or(0, |response| response.side.last),
+            _ => self.request.last,
+        };
+        match own {
+            Some(own) if own.end == seq => own.open,
+            Some(own) => before(own.end, seq),
+            None => passed > peer,
+        }
+    }
+
+    /// What a new block of a side would be part of.
+    fn in_progress(&self, side: usize) -> Option<&Side> {
+        match (side, &self.response) {
+            (0, None) => Some(&self.request),
+            (0, Some(_)) => None,
+            (_, response) => response.as_ref().map(|response| &response.side),
+        }
+    }
+
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
         self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
@@ -429,12 +453,8 @@ impl Turn {
 
     /// What a new block of a side would follow in the same transfer.
     pub fn tail(&self, side: usize) -> Option<SoFar> {
-        let own = match (side, &self.response) {
-            (0, None) => Some(&self.request),
-            (0, Some(_)) => None,
-            (_, response) => response.as_ref().map(|response| &response.side),
-        };
-        own.filter(|own| !own.blocks.is_empty()).map(|own| SoFar {
+        let own = self.in_progress(side).filter(|own| !own.blocks.is_empty());
+        own.map(|own| SoFar {
             first: own.first,
             last: own.last,
             bytes: own.blocks.bytes(),
