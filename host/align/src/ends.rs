@@ -550,6 +550,43 @@ mod tests {
         assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
     }
 
+    /// The server, 40 ms away, has more to send behind its first segment (`flags`), and that comes 400 ms after the ACK of it, `step` IP ids later.
+    #[test]
+    fn what_was_queued_and_lost_before_the_tap_is_no_time_of_its_sender() {
+        let across = |flags: u8, step: u16| {
+            let mut ends = Ends::default();
+            for p in [
+                packet(0, false, u32::MAX, 1, 0),
+                packet(40, true, u32::MAX, 1, 0),
+                packet(40, false, 0, 0, 0),
+                packet(41, false, 0, 100, 0),
+            ] {
+                ends.packet(&p);
+            }
+            let first = Digest {
+                ip_id: 7,
+                flags: tcp_flag::ACK | flags,
+                ..packet(81, true, 0, 1000, 100)
+            };
+            let last = Digest {
+                ip_id: 7 + step,
+                flags: tcp_flag::ACK | tcp_flag::PSH,
+                ..packet(481, true, 1000, 500, 100)
+            };
+            ends.packet(&first);
+            ends.packet(&packet(81, false, 100, 0, 1000));
+            ends.packet(&last);
+            [ends.across[1] / MS, ends.uncertain[1] / MS]
+        };
+        let answer = across(0, 2)[0];
+        assert!(answer < 5, "{answer}");
+        assert_eq!(across(0, 2)[1], 0);
+        // It may as well have waited at the server.
+        assert_eq!(across(0, 1), [answer + 360, 400]);
+        // It had no more.
+        assert_eq!(across(tcp_flag::PSH, 2), [answer + 360, 0]);
+    }
+
     /// A window that has less than a segment is the receiver's, until it opens.
     #[test]
     fn a_sender_that_waits_for_the_window_is_not_charged_from_its_last_packet() {

@@ -407,7 +407,7 @@ impl Flow {
         let ids = self.newest_ids();
         let goes_on = |passed| self.turn.as_ref().is_some_and(|turn| turn.goes_on(s, e.seq, passed));
         let is_next = e.what & what::PUSH != 0 && e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.seq;
-        let queued = is_next && goes_on(time.saturating_sub(since_data(e)));
+        let queued = is_next && counting != Counting::Uneven && goes_on(time.saturating_sub(since_data(e)));
         let trouble = self.extras.make_trouble(ids, pool);
         let known = SkippedIds {
             by_connection: counting == Counting::ByConnection,
@@ -1084,9 +1084,8 @@ impl Flow {
         let doubtful = since(from, tail.doubtful);
         // What never came was waited for until one side gave up.
         let s = usize::from(done.response.is_some());
-        let given_up = if self.end_time > 0 { self.end_time } else { self.last };
-        let lacked = if next == u64::MAX && trouble.losses[s].never_came() {
-            given_up.saturating_sub(from)
+        let lacked = if trouble.losses[s].never_came() {
+            done.gave_up.saturating_sub(from)
         } else {
             0
         };
@@ -1162,9 +1161,9 @@ impl Flow {
         })
     }
 
-    /// How long an answer to the last request was due, ns, that never came; `told`: the end of the input. `None`: less than `least`, or it
-    /// may have come where the capture missed it.
-    pub fn unanswered(&self, last: &Finished, cause: Option<CloseCause>, told: u64, least: u64) -> Option<u64> {
+    /// How long an answer to the last request was due, ns, that never came. `None`: less than `least`, or it may have come where the capture
+    /// missed it.
+    pub fn unanswered(&self, last: &Finished, least: u64) -> Option<u64> {
         let due = last.request_bytes > 0
             && last.response.is_none()
             && self.turn.as_ref()?.against_answered(last.request_bytes).is_eq();
@@ -1173,13 +1172,20 @@ impl Flow {
         }
         let asked = last.request_time.saturating_add(last.request);
         // A FIN that comes with the request ends no wait.
-        let gave_up = self.end_time.saturating_sub(asked);
-        let until = match closing(self, cause).0 {
-            _ if gave_up >= least => self.end_time,
-            CloseKind::Open => told.max(self.last),
-            _ => self.last,
+        let until = match self.end_time.saturating_sub(asked) {
+            early if early < least => last.gave_up.max(self.last),
+            _ => last.gave_up,
         };
         Some(until.saturating_sub(asked)).filter(|wait| *wait >= least)
+    }
+
+    /// When one side gave up, or nobody had when the input ended, TAI ns. `told`: when that was.
+    pub fn gave_up(&self, cause: Option<CloseCause>, told: u64) -> u64 {
+        match closing(self, cause).0 {
+            CloseKind::Open => told.max(self.last),
+            _ if self.end_time > 0 => self.end_time,
+            _ => self.last,
+        }
     }
 
     /// The flow ended while data of side `s` waited for a window that never opened, since `from`.

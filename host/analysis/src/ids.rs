@@ -102,6 +102,8 @@ pub(crate) enum Counting {
     /// Nothing tells yet.
     #[default]
     Unknown,
+    /// Nothing tells for certain; some were missing where nothing else shows a loss.
+    Uneven,
     /// The packets of each connection.
     ByConnection,
     /// Those of other connections, too, or nothing.
@@ -157,7 +159,7 @@ impl Habit {
             Some(true) => Counting::ByConnection,
             Some(false) => Counting::More,
             None if clearly(self.steady, self.uneven) => Counting::Unknown,
-            None => Counting::More,
+            None => Counting::Uneven,
         }
     }
 

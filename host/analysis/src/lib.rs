@@ -742,7 +742,8 @@ impl State {
             if unseen {
                 may_be_two(&mut done, own);
             }
-            done.unanswered = flow.unanswered(&done, cause, ending.time, due);
+            done.gave_up = flow.gave_up(cause, ending.time);
+            done.unanswered = flow.unanswered(&done, due);
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });

@@ -200,6 +200,8 @@ pub struct Finished {
     pub end: Option<u64>,
     /// An answer was due and never came: from the last request packet until one side gave up, or the input ended.
     pub unanswered: Option<u64>,
+    /// Of the last one: when one side gave up, or the input ended, TAI ns; 0: another came.
+    pub(crate) gave_up: u64,
     /// Losses of either direction within it.
     pub losses: u32,
     /// Of a setup: payload of a full segment, where both sides told their MSS.
@@ -275,6 +277,7 @@ impl Finished {
             response_time: at + whole,
             end: Some(whole),
             unanswered: None,
+            gave_up: 0,
             losses: 0,
             segment: None,
             overlapped: false,
@@ -764,6 +767,7 @@ impl Turn {
             response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),
             unanswered: None,
+            gave_up: 0,
             losses,
             segment: None,
             overlapped: request.overlapped,

@@ -203,7 +203,7 @@ impl Detector for MtuBlackHole {
             }
         } else if stuck.seq == verdict.seq {
             stuck.again(verdict);
-        } else if stuck.repeats < REPEATS {
+        } else if stuck.repeats < REPEATS && !stuck.unseen {
             *stuck = Stuck { repeats: 1, ..new };
         }
     }
@@ -252,7 +252,7 @@ impl Detector for MtuBlackHole {
             };
             if stuck.unseen {
                 // Until who lacked it gave up.
-                stuck.last = connection.span.1;
+                stuck.last = connection.until;
             }
             let is_long = stuck.unseen && stuck.last.saturating_sub(stuck.first) >= WAIT;
             if stuck.repeats < REPEATS && !is_long {
@@ -363,7 +363,7 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
     ];
     if !is_pattern {
         evidence.push(format!(
-            "what is not known: whether size is the reason. It is {}, and nothing of full size was sent between these hosts again",
+            "what is not known: whether size is the reason. It is {}, and no other data of full size between these hosts shows that it passes or does not",
             connections(hit)
         ));
     }

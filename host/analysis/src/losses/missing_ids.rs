@@ -156,7 +156,7 @@ impl Losses {
                 self.sent_again(entry, path);
             }
         }
-        if sender == Counting::More {
+        if matches!(sender, Counting::Uneven | Counting::More) {
             self.take_back_queued();
         }
         if receiver {
