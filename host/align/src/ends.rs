@@ -7,6 +7,7 @@
 //! measured on the clock of the tap beside it, so no offset of clocks enters.
 
 use crate::tap::Digest;
+use weir_analysis::is_timed_out;
 use weir_record::{NO_SCALE, tcp_flag};
 
 /// Data that follows an ACK by less waited for the ACK.
@@ -16,6 +17,8 @@ const USUAL_MSS: u32 = 1460;
 const TIMESTAMPS: u32 = 12;
 /// No stack's full segment is shorter.
 const FULL_SEGMENT: u32 = 536;
+/// Steps of an IP id behind packets that were not seen; a larger one tells nothing.
+const SKIPPED: std::ops::RangeInclusive<u16> = 2..=17;
 /// Turns that a fingerprint is made of.
 const FINGERPRINT_TURNS: u8 = 4;
 
@@ -38,6 +41,10 @@ struct Half {
     unseen: bool,
     /// Its largest segment.
     largest: u32,
+    /// IP id of its newest packet.
+    ip_id: u16,
+    /// Its last new segment had no PSH: it had more queued (RFC 9293 3.9.1.2: the last queued segment has PSH).
+    queued: bool,
     /// Its last one was shorter, and not cut by the window: nothing was left to send.
     partial: bool,
     /// Most bytes under way at once since the last loss.
@@ -86,6 +93,11 @@ impl Half {
     fn idle(&self, time: u64) -> Option<u64> {
         let after = self.all_acked.map(|acked| time.saturating_sub(acked));
         after.filter(|ns| *ns >= ACK_CLOCKED)
+    }
+
+    /// Its packets between the newest and one with this id were not seen, if its ids count them.
+    fn skips(&self, ip_id: u16) -> bool {
+        self.ip_id != 0 && SKIPPED.contains(&ip_id.wrapping_sub(self.ip_id))
     }
 
     /// It went on by itself, `at` its last packet and at `time` so many bytes: why not before?
@@ -204,7 +216,7 @@ impl Ends {
             return;
         }
         if p.flags & tcp_flag::RST != 0 {
-            self.sent(s, p.time, Some(0));
+            self.sent(s, p, Some(0));
             self.halves[s].next.get_or_insert(p.seq);
             self.reset = true;
             return;
@@ -243,18 +255,20 @@ impl Ends {
             if p.flags & tcp_flag::SYN == 0 {
                 self.count_turn(s, bytes);
             }
-            self.sent(s, p.time, (bytes > 0).then_some(p.len));
+            self.sent(s, p, (bytes > 0).then_some(p.len));
             let half = &mut self.halves[s];
             half.all_acked = None;
             half.first_ack = None;
             half.largest = half.largest.max(p.len);
             half.partial = shorter && half.cut().is_none() && p.flags & tcp_flag::SYN == 0;
+            half.queued = p.flags & (tcp_flag::PSH | tcp_flag::SYN | tcp_flag::FIN) == 0;
             half.most = half.most.max(half.flight());
             half.room = half.left();
             if std::mem::take(&mut self.halves[r].resent) {
                 self.halves[r].most = 0;
             }
         }
+        self.halves[s].ip_id = p.ip_id;
     }
 
     /// Whether a segment is shorter than its sender fills them. One before segmentation offload is as many full ones as it holds.
@@ -309,8 +323,8 @@ impl Ends {
     }
 
     /// Side `s` sent so many bytes, of which some are new; or what may fill a gap (`fresh` not set).
-    fn sent(&mut self, s: usize, time: u64, fresh: Option<u32>) {
-        let r = 1 - s;
+    fn sent(&mut self, s: usize, p: &Digest, fresh: Option<u32>) {
+        let (r, time) = (1 - s, p.time);
         if let Some((last, at)) = self.last
             && let Some(bytes) = fresh
         {
@@ -345,7 +359,7 @@ impl Ends {
                 let pause = self.halves[s].pause(at, time, bytes);
                 let after = self.halves[s].idle(time);
                 if let Some(ns) = after {
-                    self.charge(s, ns);
+                    self.charge_pause(s, p, (time.saturating_sub(at), ns));
                 }
                 let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
                 match pause {
@@ -356,6 +370,26 @@ impl Ends {
             }
         }
         self.last = Some((s, time));
+    }
+
+    /// Side `s` went on behind its own data, `waited` ns later and `idle` ns after the ACK of all of it. Where it had more queued, a timer sent that:
+    /// seen across the path, the first copy may have been lost before the tap, and was if ids were skipped.
+    fn charge_pause(&mut self, s: usize, p: &Digest, (waited, idle): (u64, u64)) {
+        let [client, server] = self.halves.each_ref().map(|half| half.rtt);
+        let half = &self.halves[s];
+        let trip = client
+            .zip(server)
+            .map(|((to_client, _), (to_server, _))| to_client + to_server);
+        let is_late = half.queued && trip.is_some_and(|trip| is_timed_out(waited, trip));
+        if is_late && half.skips(p.ip_id) && p.flags & tcp_flag::PSH != 0 {
+            self.beside[s] += idle;
+            return;
+        }
+        let uncertain = self.uncertain[s];
+        self.charge(s, idle);
+        if is_late {
+            self.uncertain[s] = uncertain + idle;
+        }
     }
 
     fn charge(&mut self, end: usize, ns: u64) {
@@ -514,6 +548,43 @@ mod tests {
         // The first ACK made room: so it goes with a congestion window.
         let ends = two_blocks(60, &[(60, 2000)]);
         assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
+    }
+
+    /// The server, 40 ms away, has more to send behind its first segment (`flags`), and that comes 400 ms after the ACK of it, `step` IP ids later.
+    #[test]
+    fn what_was_queued_and_lost_before_the_tap_is_no_time_of_its_sender() {
+        let across = |flags: u8, step: u16| {
+            let mut ends = Ends::default();
+            for p in [
+                packet(0, false, u32::MAX, 1, 0),
+                packet(40, true, u32::MAX, 1, 0),
+                packet(40, false, 0, 0, 0),
+                packet(41, false, 0, 100, 0),
+            ] {
+                ends.packet(&p);
+            }
+            let first = Digest {
+                ip_id: 7,
+                flags: tcp_flag::ACK | flags,
+                ..packet(81, true, 0, 1000, 100)
+            };
+            let last = Digest {
+                ip_id: 7 + step,
+                flags: tcp_flag::ACK | tcp_flag::PSH,
+                ..packet(481, true, 1000, 500, 100)
+            };
+            ends.packet(&first);
+            ends.packet(&packet(81, false, 100, 0, 1000));
+            ends.packet(&last);
+            [ends.across[1] / MS, ends.uncertain[1] / MS]
+        };
+        let answer = across(0, 2)[0];
+        assert!(answer < 5, "{answer}");
+        assert_eq!(across(0, 2)[1], 0);
+        // It may as well have waited at the server.
+        assert_eq!(across(0, 1), [answer + 360, 400]);
+        // It had no more.
+        assert_eq!(across(tcp_flag::PSH, 2), [answer + 360, 0]);
     }
 
     /// A window that has less than a segment is the receiver's, until it opens.

@@ -12,13 +12,14 @@ use crate::closing::{Kind as CloseKind, closing};
 use crate::given::Given;
 use crate::handshake::{Handshake, Known, explain_late_answer, is_answer_late, server_waited};
 use crate::icmp::Errors;
-use crate::ids::{Counted, Step};
+use crate::ids::{Counted, Counting, Step};
 use crate::limits::{self, Charged, DELAYED_ACK_MOST, Flown, Limits, SoFar, Tail};
-use crate::losses::{Again, Counts, Losses, Path, Segment};
+use crate::losses::{Again, Counts, Losses, Path, Segment, SkippedIds, since_data};
 use crate::queues::{ENOUGH_SAMPLES, SharedLink, Wait};
 use crate::resets::{self, Reset};
 use crate::route::{Host, Pair, Placed, Route, StoredRoute, TablePlace};
 use crate::rtt::{RoundTrips, Trip};
+use crate::seq::at_or_before;
 use crate::setup::{FIRST_TIMEOUT, Outcome, SetupState};
 use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
@@ -427,15 +428,22 @@ impl Flow {
 
     /// A segment in sequence before which IP ids of its sender were skipped, of a host that counts by connection or of which
     /// that is not known yet. Returns whether it shows a loss.
-    pub fn skipped(&mut self, side: usize, e: &Event, time: u64, by_connection: bool, pool: &mut Pool) -> bool {
+    pub fn skipped(&mut self, side: usize, e: &Event, time: u64, counting: Counting, pool: &mut Pool) -> bool {
         let s = side & 1;
         let path = self.path(s);
         let ids = self.newest_ids();
+        let goes_on = |passed| self.turn.as_ref().is_some_and(|turn| turn.goes_on(s, e.seq, passed));
+        let is_next = e.what & what::PUSH != 0 && e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.seq;
+        let queued = is_next && counting != Counting::Uneven && goes_on(time.saturating_sub(since_data(e)));
         let trouble = self.extras.make_trouble(ids, pool);
+        let known = SkippedIds {
+            by_connection: counting == Counting::ByConnection,
+            queued: queued && !trouble.closed[1 - s].is_closed(),
+        };
         let [first, second] = &mut trouble.losses;
         let (own, other) = if s == 0 { (first, second) } else { (second, first) };
         let mirrored = other.is_mirrored(self.directions[1 - s].data_segments);
-        let lost = own.skipped(e, time, (other, mirrored), by_connection, path);
+        let lost = own.skipped(e, time, (other, mirrored), known, path);
         if lost && let Some(turn) = &mut self.turn {
             turn.loss(time);
         }
@@ -1183,8 +1191,15 @@ impl Flow {
         let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
         let response = done.response.map_or(0, |_| late(1, answered, next, m.to_client));
         let doubtful = since(from, tail.doubtful);
+        // What never came was waited for until one side gave up.
+        let s = usize::from(done.response.is_some());
+        let lacked = if trouble.losses[s].never_came() {
+            done.gave_up.saturating_sub(from)
+        } else {
+            0
+        };
         (
-            [request, since(from, waited).max(response)],
+            [request, since(from, waited).max(response).max(lacked)],
             [filled, since(from, tail.filled)],
             doubtful,
         )
@@ -1255,9 +1270,9 @@ impl Flow {
         })
     }
 
-    /// How long an answer to the last request was due, ns, that never came; `told`: the end of the input. `None`: less than `least`, or it
-    /// may have come where the capture missed it.
-    pub fn unanswered(&self, last: &Finished, cause: Option<CloseCause>, told: u64, least: u64) -> Option<u64> {
+    /// How long an answer to the last request was due, ns, that never came. `None`: less than `least`, or it may have come where the capture
+    /// missed it.
+    pub fn unanswered(&self, last: &Finished, least: u64) -> Option<u64> {
         let due = last.request_bytes > 0
             && last.response.is_none()
             && self.turn.as_ref()?.against_answered(last.request_bytes).is_eq();
@@ -1266,13 +1281,20 @@ impl Flow {
         }
         let asked = last.request_time.saturating_add(last.request);
         // A FIN that comes with the request ends no wait.
-        let gave_up = self.end_time.saturating_sub(asked);
-        let until = match closing(self, cause).0 {
-            _ if gave_up >= least => self.end_time,
-            CloseKind::Open => told.max(self.last),
-            _ => self.last,
+        let until = match self.end_time.saturating_sub(asked) {
+            early if early < least => last.gave_up.max(self.last),
+            _ => last.gave_up,
         };
         Some(until.saturating_sub(asked)).filter(|wait| *wait >= least)
+    }
+
+    /// When one side gave up, or nobody had when the input ended, TAI ns. `told`: when that was.
+    pub fn gave_up(&self, cause: Option<CloseCause>, told: u64) -> u64 {
+        match closing(self, cause).0 {
+            CloseKind::Open => told.max(self.last),
+            _ if self.end_time > 0 => self.end_time,
+            _ => self.last,
+        }
     }
 
     /// The flow ended while data of side `s` waited for a window that never opened, since `from`.
@@ -1511,6 +1533,7 @@ impl Flow {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                arrived: true,
                 counted: 0,
             }
         })
@@ -1533,6 +1556,7 @@ impl Flow {
             .flatten()
             .enumerate()
             .flat_map(move |(side, losses)| {
+                let acked = losses.acked();
                 losses.done.drain(..).map(move |entry| Verdict {
                     connection,
                     from_server: side == 1,
@@ -1548,6 +1572,7 @@ impl Flow {
                     begins: entry.begins,
                     handshake: false,
                     smaller_arrived: entry.smaller_arrived,
+                    arrived: acked.is_some_and(|acked| at_or_before(entry.range.to, acked)),
                     counted: entry.counted(),
                 })
             })
@@ -1555,8 +1580,8 @@ impl Flow {
 
     /// The flow closed with these next expected sequence numbers, where known: settle what stayed
     /// open.
-    /// `by_connection`: whether the IP ids of either side count so.
-    pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2], by_connection: [bool; 2]) {
+    /// `counting`: what the IP ids of either side do.
+    pub fn settle(&mut self, next: [Option<u32>; 2], acknowledged: [bool; 2], counting: [Counting; 2]) {
         let (paths, last) = ([self.path(0), self.path(1)], self.last);
         let Some(trouble) = self.extras.trouble_mut() else {
             return;
@@ -1572,7 +1597,12 @@ impl Flow {
             if let Some(next) = next[s].filter(|_| acknowledged[s]) {
                 losses.acknowledge(next, last, path);
             }
-            losses.settle_ids(by_connection[s], by_connection[1 - s], whole[1 - s], path);
+            losses.settle_ids(
+                counting[s],
+                counting[1 - s] == Counting::ByConnection,
+                whole[1 - s],
+                path,
+            );
             losses.close(next[s], last, path);
         }
     }

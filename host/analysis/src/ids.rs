@@ -96,6 +96,20 @@ fn packets_sent(ids: u16, packets: u32, copies: u64) -> i64 {
     }
 }
 
+/// What the ids of a host in packets to another count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Nothing tells yet.
+    #[default]
+    Unknown,
+    /// Nothing tells for certain; some were missing where nothing else shows a loss.
+    Uneven,
+    /// The packets of each connection.
+    ByConnection,
+    /// Those of other connections, too, or nothing.
+    More,
+}
+
 /// What the ids of a host were seen to do in packets to another: there are hosts (Windows) that count for each address.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Habit {
@@ -136,8 +150,17 @@ impl Habit {
     /// Whether the one counts the packets to the other for each connection, so that no ids go elsewhere; `None`: not known yet.
     pub fn by_connection(&self) -> Option<bool> {
         let enough = self.near.saturating_add(self.far) >= FLOWS && self.steady.saturating_add(self.uneven) >= STEADY;
-        let clearly = |one: u16, other: u16| u32::from(one) >= u32::from(other) * u32::from(CLEARLY);
         enough.then(|| clearly(self.far, self.near) && clearly(self.steady, self.uneven))
+    }
+
+    /// The same, and of few connections whether ids go elsewhere.
+    fn counting(&self) -> Counting {
+        match self.by_connection() {
+            Some(true) => Counting::ByConnection,
+            Some(false) => Counting::More,
+            None if clearly(self.steady, self.uneven) => Counting::Unknown,
+            None => Counting::Uneven,
+        }
     }
 
     fn stepped(&mut self, step: Step) {
@@ -150,6 +173,11 @@ impl Habit {
         };
         *count = count.saturating_add(1);
     }
+}
+
+/// So many for so many others.
+fn clearly(one: u16, other: u16) -> bool {
+    u32::from(one) >= u32::from(other) * u32::from(CLEARLY)
 }
 
 /// The pairs of hosts that were seen lately, each way; another one takes the place of one with the same hash.
@@ -176,10 +204,10 @@ impl Habits {
         habit
     }
 
-    /// [`Habit::by_connection`] of a pair; `None`, too, if it is not watched.
-    pub fn by_connection(&self, pair: Placed<Pair>) -> Option<bool> {
-        let habit = self.pairs.get(pair.place).filter(|habit| habit.pair == pair.whom)?;
-        habit.by_connection()
+    /// Of a pair; nothing is known of one that is not watched.
+    pub fn counting(&self, pair: Placed<Pair>) -> Counting {
+        let habit = self.pairs.get(pair.place).filter(|habit| habit.pair == pair.whom);
+        habit.map_or_else(Counting::default, Habit::counting)
     }
 }
 

@@ -72,9 +72,10 @@ use flow::{Flow, Pool};
 use given::Given;
 pub use group::{Group, finding};
 pub use handshake::SYN_TIMER_LEAST;
-use ids::Habits;
+use ids::{Counting, Habits};
 pub use lanes::{Lanes, StreamHealth};
 use losses::Again;
+pub use losses::is_timed_out;
 use marked::Marked;
 pub use marked::{Moment, Range};
 use message::CloseCounts;
@@ -638,9 +639,8 @@ impl State {
         let mut skipped = false;
         if e.what & what::IDS_SKIPPED != 0 {
             self.watch_ids = true;
-            let by_connection = self.habits.by_connection(flow.pair(side));
-            skipped = by_connection != Some(false)
-                && flow.skipped(side, &e, r.time(), by_connection.is_some(), &mut self.pool);
+            let counting = self.habits.counting(flow.pair(side));
+            skipped = counting != Counting::More && flow.skipped(side, &e, r.time(), counting, &mut self.pool);
         }
         // A first FIN, a RST and skipped ids alone are no trouble.
         let alone = what::FIN | what::RST | what::IDS_SKIPPED;
@@ -753,8 +753,8 @@ impl State {
             .zip(last_request)
             .is_some_and(|(trouble, at)| trouble.losses[0].missed_behind(at, ending.next[0]));
         if flow.extras.trouble().is_some() {
-            let by_connection = [0, 1].map(|side| self.habits.by_connection(flow.pair(side)) == Some(true));
-            flow.settle(ending.next, ending.acknowledged, by_connection);
+            let counting = [0, 1].map(|side| self.habits.counting(flow.pair(side)));
+            flow.settle(ending.next, ending.acknowledged, counting);
             if self.scaling.has(flow.server()) {
                 flow.setup.set_server_scales();
             }
@@ -780,7 +780,8 @@ impl State {
             if unseen {
                 may_be_two(&mut done, own);
             }
-            done.unanswered = flow.unanswered(&done, cause, ending.time, due);
+            done.gave_up = flow.gave_up(cause, ending.time);
+            done.unanswered = flow.unanswered(&done, due);
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });

@@ -32,7 +32,7 @@ use cut::Cut;
 use edges::{Edge, Edges};
 pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
-use recovery::{Answers, Repeats};
+use recovery::{Answers, Repeats, silences};
 use sample::{Pace, Passage, Sample, Tally};
 pub(crate) use sample::{apart, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
@@ -509,7 +509,7 @@ impl Transfer {
         done.queued_window = done.queued_window.min(done.by.of(Cause::ReceiverWindow));
         done.queued_buffer = done.queued_buffer.min(done.by.of(Cause::SendBuffer));
         let application = done.by.of(Cause::Application);
-        done.doubtful = done.doubtful.min(application);
+        done.doubtful = done.doubtful.min(application + done.by.of(Cause::Unknown));
         done.quiet = done.quiet.min(application);
         self.total.join(&done);
         self.forget(next);
@@ -554,6 +554,25 @@ impl Transfer {
         }
         let samples = std::mem::take(&mut self.samples);
         let trips = self.trips(&samples, &spans, path);
+        let marked = spans.len();
+        let end = self.tail.filter(|tail| tail.last == to).map(|tail| tail.end);
+        for (since, until) in silences(&samples, to, end, path) {
+            let mut unexplained = Charges::default();
+            spans.paint(
+                since.max(from),
+                until.min(to),
+                (Cause::Unknown, false),
+                &mut unexplained,
+            );
+            self.pending.doubtful = self.pending.doubtful.saturating_add(unexplained.of(Cause::Unknown));
+            spans.push(Span {
+                from: since,
+                to: until,
+                cause: Cause::Unknown,
+                sure: Sure::ByTrips,
+                flight: 0,
+            });
+        }
         let mut at = from;
         let mut before = None;
         // Where all was acknowledged each time nothing was noted; what came before the first round trips is told by them, if it is short.
@@ -625,6 +644,7 @@ impl Transfer {
             };
             spans.paint(at, to, before.unwrap_or((alone, false)), &mut self.pending.by);
         }
+        spans.truncate(marked);
         if self.closed.is_some_and(|(since, _)| since < to) {
             spans.pop();
         }

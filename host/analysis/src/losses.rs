@@ -24,16 +24,20 @@ mod tests;
 use weir_record::{Event, SINCE_DATA_NS, what};
 
 use crate::ids::Counted;
-use crate::seq::{Range, later};
+use crate::seq::{Range, before, later};
 use crate::verdict::{Cause, Class, Place, sign};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
-use event::{is_ahead, since_data};
+use event::is_ahead;
+pub(crate) use event::since_data;
 use gaps::{Gap, Late};
+pub(crate) use missing_ids::SkippedIds;
+pub use missing_ids::is_timed_out;
 use order::is_older;
 pub(crate) use path::Path;
 use path::REORDERING;
+pub(crate) use path::TIMEOUT_FLOOR;
 use recovery::FromScratch;
 use scoreboard::Scoreboard;
 
@@ -278,6 +282,24 @@ impl Losses {
             *last = (*last).max(Some(entry.time));
         }
         repeats
+    }
+
+    /// Highest ACK of the receiver that a record told.
+    pub const fn acked(&self) -> Option<u32> {
+        self.acked
+    }
+
+    /// The flow is over, and its receiver waited in vain: it told of a hole, to the end of which it never came.
+    pub fn never_came(&self) -> bool {
+        let Some(acked) = self.acked else { return false };
+        let lacked =
+            |range: Range| !before(range.from, acked) && (self.sacked.is_hole(range) || self.hole == Some(acked));
+        let is_lost = |entry: &&Entry| match entry.class {
+            Class::Lost => true,
+            Class::Retransmission => !entry.place.is_spurious(),
+            _ => false,
+        };
+        self.done.iter().filter(is_lost).any(|entry| lacked(entry.range))
     }
 
     /// When the ACK of all before `end` passed, if what it answers filled a hole: no timer of its receiver is in that.

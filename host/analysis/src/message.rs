@@ -287,6 +287,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         response_time: 0,
         end: times.end,
         unanswered: None,
+        gave_up: 0,
         losses: repeats(flow.setup.syn_count) + repeats(flow.setup.syn_ack_count),
         segment: flow.setup.agreed_mss().map(|_| flow.setup.payload()),
         overlapped: false,

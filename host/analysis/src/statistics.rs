@@ -263,6 +263,7 @@ mod tests {
                 response: None,
                 response_time: 0,
                 unanswered: None,
+                gave_up: 0,
                 end: None,
                 losses: 0,
                 segment: None,

@@ -216,6 +216,8 @@ pub struct Finished {
     pub end: Option<u64>,
     /// An answer was due and never came: from the last request packet until one side gave up, or the input ended.
     pub unanswered: Option<u64>,
+    /// Of the last one: when one side gave up, or the input ended, TAI ns; 0: another came.
+    pub(crate) gave_up: u64,
     /// Losses of either direction within it.
     pub losses: u32,
     /// Of a setup: payload of a full segment, where both sides told their MSS.
@@ -291,6 +293,7 @@ impl Finished {
             response_time: at + whole,
             end: Some(whole),
             unanswered: None,
+            gave_up: 0,
             losses: 0,
             segment: None,
             overlapped: false,
@@ -447,6 +450,30 @@ impl Turn {
         self.request.first
     }
 
+    /// Whether what begins at `seq` goes on behind a segment without PSH, which passed at `passed` (0: more than a second ago): the sender had
+    /// more queued then (RFC 9293 3.9.1.2: its last queued segment has PSH).
+    pub fn goes_on(&self, side: usize, seq: u32, passed: u64) -> bool {
+        let own = self.in_progress(side).filter(|own| !own.blocks.is_empty());
+        let peer = match side {
+            0 => self.response.as_ref().map_or(0, |response| response.side.last),
+            _ => self.request.last,
+        };
+        match own {
+            Some(own) if own.end == seq => own.last_block == Last::Open,
+            Some(own) => before(own.end, seq),
+            None => passed > peer,
+        }
+    }
+
+    /// What a new block of a side would be part of.
+    fn in_progress(&self, side: usize) -> Option<&Side> {
+        match (side, &self.response) {
+            (0, None) => Some(&self.request),
+            (0, Some(_)) => None,
+            (_, response) => response.as_ref().map(|response| &response.side),
+        }
+    }
+
     /// Sums over the transactions that are over.
     pub fn shares(&self) -> Shares {
         self.past.as_ref().map_or_else(Shares::default, |past| past.shares)
@@ -488,12 +515,8 @@ impl Turn {
 
     /// What a new block of a side would follow in the same transfer.
     pub fn tail(&self, side: usize) -> Option<SoFar> {
-        let own = match (side, &self.response) {
-            (0, None) => Some(&self.request),
-            (0, Some(_)) => None,
-            (_, response) => response.as_ref().map(|response| &response.side),
-        };
-        own.filter(|own| !own.blocks.is_empty()).map(|own| SoFar {
+        let own = self.in_progress(side).filter(|own| !own.blocks.is_empty());
+        own.map(|own| SoFar {
             first: own.first,
             last: own.last,
             bytes: own.blocks.bytes(),
@@ -825,6 +848,7 @@ impl Turn {
             response_time: response.first,
             end: answered.then(|| response.last.saturating_sub(request_last)),
             unanswered: None,
+            gave_up: 0,
             losses,
             segment: None,
             overlapped: request.overlapped,

@@ -215,6 +215,8 @@ signs! {
     OLDER_ECHO = 36, 0.99;
     /// The SYN-ACK echoes the TSval of a SYN: the server had that one.
     SYN_ECHO = 37, 0.95;
+    /// It was queued when the segment before it passed (no PSH), all of that was acknowledged, and nothing held it back.
+    QUEUED = 39, 0.9;
     /// As many duplicate ACKs came as segments above the loss had passed, but for those that were found lost.
     ALL_ANSWERED = 38, 0.9;
 }
@@ -288,8 +290,10 @@ pub struct Verdict {
     /// A SYN or SYN-ACK.
     pub handshake: bool,
     /// Of what was sent behind it and had arrived (SACK, RFC 2018) when it was sent again: bytes of the largest piece, if that is smaller than
-    /// it; else 0.
+    /// it (of bytes never seen, smaller than a segment of them); else 0.
     pub smaller_arrived: u32,
+    /// The receiver has acknowledged all of it, as far as is known.
+    pub arrived: bool,
     /// Data segments that count as lost where `place` says (of [`Class::Lost`] it is not known where), or as missed by the capture
     /// ([`Place::Capture`]): the counters of its connection are the sums of them (`docs/src/losses.md`). 0: none.
     pub counted: u32,

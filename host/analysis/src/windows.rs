@@ -54,6 +54,10 @@ impl Closed {
         }
     }
 
+    pub const fn is_closed(&self) -> bool {
+        self.since.is_some()
+    }
+
     /// A probe asks for it.
     pub const fn ask(&mut self) {
         self.asked = true;

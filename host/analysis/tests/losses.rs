@@ -420,6 +420,23 @@ fn bytes_seen_twice_after_a_timeout_were_lost_downstream() {
     assert_eq!(losses(&d), [0, 1, 0, 0]);
 }
 
+/// Two segments of four come again, each 5 s after the ACK of what was before it: a timer of that ran from then on.
+#[test]
+fn after_a_second_of_silence_a_timer_ran_from_the_last_ack() {
+    let mut c = start();
+    for n in 0..4 {
+        seg(&mut c, 0.1, n);
+    }
+    ack(&mut c, 0.2, 1);
+    c.sack(0.201, C, A, 1901, &[edges(3, 4)]);
+    seg(&mut c, 5.2, 1);
+    c.sack(5.3, C, A, 2901, &[edges(3, 4)]);
+    seg(&mut c, 10.3, 2);
+    ack(&mut c, 10.4, 4);
+    let lost: Vec<_> = verdicts(&c).iter().map(|v| (v.time - v.lost_at) / 1_000_000).collect();
+    assert_eq!(lost, [4999, 5000]);
+}
+
 /// RFC 8985 7: the last segment after about two round trips (40 ms here).
 #[test]
 fn a_tail_loss_probe_is_no_timeout() {
@@ -2293,14 +2310,47 @@ fn skipped_ids_tell_nothing() {
     c.packet(0.450, S, "AP", 3901, A, 1000).ip_id += 1;
     none(&c, false);
     // It may count for each address, as Windows does.
-    let others = with_others_of(
-        |other| support::v4(10 + other as u8, 0).addr,
-        &late_segment(0.450, A, 1),
-        false,
-    );
+    let mut alone = late_segment(0.450, A, 1);
+    let before = alone.packets.len() - 3;
+    alone.packets[before].flags |= tcp_flag::PSH;
+    let others = with_others_of(|other| support::v4(10 + other as u8, 0).addr, &alone, false);
     assert_eq!(verdicts(&others), []);
     // Where the hosts are seen with this connection alone, they may have others elsewhere.
-    assert_eq!(verdicts(&late_segment(0.450, A, 1)), []);
+    assert_eq!(verdicts(&alone), []);
+}
+
+/// No PSH: it was queued when the segment before it passed. All of that was acknowledged, so nothing kept it back until a timer can have run out:
+/// an id that was skipped then is its own, whatever else the ids count, unless they show that they count more.
+#[test]
+fn what_was_queued_was_lost_before_the_tap_if_an_id_was_skipped() {
+    let c = late_segment(0.450, A, 1);
+    let v = only_verdict(&c);
+    assert_eq!(
+        (v.class, v.cause, v.place),
+        (Class::Retransmission, Cause::Timeout, Place::BeforeTap)
+    );
+    assert!(
+        v.evidence.has(sign::QUEUED) && v.evidence.has(sign::IDS_SKIPPED),
+        "{v:?}"
+    );
+    // So short a wait may be that of an application (TCP_CORK).
+    assert_eq!(verdicts(&late_segment(0.330, A, 1)), []);
+    // Later, the ids show that they count others.
+    let mut c = c;
+    for n in 0..8 {
+        let at = 0.5 + 0.2 * f64::from(n);
+        for k in 0..4 {
+            let seq = 3901 + 400 * n + 100 * k;
+            c.packet(at + 0.001 * f64::from(k), S, "AP", seq, A, 100).ip_id += 50 * n as u16;
+        }
+        c.packet(at + 0.030, C, "A", A, 4301 + 400 * n, 0);
+    }
+    assert_eq!(verdicts(&c), []);
+    let d = server(&c);
+    assert_eq!(
+        (d.retransmitted_packets, d.retransmission_episodes, d.lost_upstream),
+        (0, 0, 0)
+    );
 }
 
 /// The client is gone: what the server's timer sends again tells of no loss. Where it answers in the end, it does; and of a

@@ -243,6 +243,118 @@ fn nobody_goes_on_before_a_late_segment_has_come() {
     assert_eq!(ms(shares(&all[0]).protocol_seconds), 20.0);
 }
 
+/// The last 300 bytes of a response come `wait` s after the ACK of what came before them, so many IP ids later. `queued`: no PSH was on that.
+fn late_end(wait: f64, skipped: u16, queued: bool) -> (v1::Analysis, v1::Transaction) {
+    let mut c = start(true);
+    let (mut asked, mut sent) = (101, 901);
+    for n in 0..2 {
+        let answer = 0.1 + f64::from(n) + TRIP + WORK;
+        c.packet(0.1 + f64::from(n), C, "AP", asked, sent, 200);
+        asked += 200;
+        c.packet(answer, S, "A", sent, asked, 1460);
+        c.packet(
+            answer + 0.000_02,
+            S,
+            if queued { "A" } else { "AP" },
+            sent + 1460,
+            asked,
+            1460,
+        );
+        sent += 2920;
+        c.packet(answer + NEAR, C, "A", asked, sent, 0);
+        c.packet(answer + NEAR + wait, S, "AP", sent, asked, 300).ip_id += skipped;
+        sent += 300;
+        c.packet(answer + NEAR + wait + NEAR, C, "A", asked, sent, 0);
+    }
+    let t = transactions(&c).pop().unwrap();
+    (analyze(&c.packets), t)
+}
+
+/// The sender had more queued (no PSH), all was acknowledged, and yet nothing came until a timer can have run out: what ids were skipped for was
+/// that. Where none were, it may be as well that the server's application wrote no more.
+#[test]
+fn what_was_queued_and_comes_late_had_been_lost_before_the_tap() {
+    let lost = |a: &v1::Analysis| only(a).server_to_client.as_ref().unwrap().lost_upstream;
+    let (a, t) = late_end(0.4, 1, true);
+    assert_eq!(lost(&a), 2);
+    about(shares(&t).server_processing_seconds, WORK);
+    about(shares(&t).bandwidth_seconds, 0.0);
+    assert_eq!(t.server_uncertain_seconds, None);
+    let recovery = a
+        .summary
+        .unwrap()
+        .bottlenecks
+        .into_iter()
+        .find(|b| b.name == "LOSS_RECOVERY");
+    assert!(recovery.is_some_and(|b| (b.seconds - 0.8).abs() < 0.01));
+    // It need not have been lost; an application may keep it back for 200 ms (TCP_CORK), or have written no more.
+    for (wait, skipped, queued) in [(0.4, 0, true), (0.2, 1, true), (0.4, 1, false)] {
+        let (a, t) = late_end(wait, skipped, queued);
+        assert_eq!(lost(&a), 0, "{wait} {skipped} {queued}");
+        about(shares(&t).bandwidth_seconds, 0.0);
+        let server = shares(&t).server_processing_seconds + t.server_uncertain_seconds.unwrap_or(0.0);
+        assert!(server > wait * 0.9, "{wait} {skipped} {queued}: {t:?}");
+    }
+}
+
+/// A response of which the first 2,920 bytes never come, and the end does, until the client gives up 12 s later.
+#[test]
+fn what_never_came_was_waited_for_until_the_client_gave_up() {
+    let waited = |told: bool| {
+        let mut c = start(true);
+        c.packet(0.1, C, "AP", 101, 901, 200);
+        let answer = 0.1 + TRIP + WORK;
+        c.packet(0.1 + TRIP, S, "A", 901, 301, 0);
+        c.packet(answer, S, "AP", 3821, 301, 700);
+        if told {
+            c.sack(answer + NEAR, C, 301, 901, &[(3821, 4521)]);
+        }
+        c.packet(12.1, C, "FA", 301, 901, 0);
+        c.packet(12.1 + TRIP, S, "A", 4521, 302, 0);
+        let t = transactions(&c).pop().unwrap();
+        about(shares(&t).server_processing_seconds, WORK);
+        shares(&t).protocol_seconds
+    };
+    about(waited(true), 12.0 - TRIP - WORK);
+    // Whether the client lacks it nothing tells.
+    about(waited(false), 0.0);
+}
+
+/// The first flight is one segment, whose ACK the client delays; two full ones and the rest go with that. Nagle's algorithm holds no full segment
+/// back: the congestion window had no room.
+#[test]
+fn what_goes_with_full_segments_did_not_wait_for_nagles_algorithm() {
+    let nagle = |more: u32| {
+        let mut c = start(true);
+        let (mut asked, mut sent) = (101, 901);
+        for n in 0..3 {
+            let answer = 0.1 + f64::from(n) + TRIP + WORK;
+            c.packet(0.1 + f64::from(n), C, "AP", asked, sent, 200);
+            asked += 200;
+            c.packet(answer, S, "A", sent, asked, 1460);
+            sent += 1460;
+            let ack = answer + NEAR + 0.040;
+            c.packet(ack, C, "A", asked, sent, 0);
+            for _ in 0..more {
+                c.packet(ack + TRIP, S, "A", sent, asked, 1460);
+                sent += 1460;
+            }
+            c.packet(ack + TRIP, S, "AP", sent, asked, 300);
+            sent += 300;
+            c.packet(ack + TRIP + NEAR, C, "A", asked, sent, 0);
+        }
+        let bottlenecks = analyze(&c.packets).summary.unwrap().bottlenecks;
+        bottlenecks
+            .iter()
+            .find(|b| b.name == "NAGLE")
+            .map_or(0.0, |b| b.seconds)
+    };
+    assert!(nagle(0) > 3.0 * (0.040 + TRIP));
+    // Of the first nothing was noted.
+    let wait = NEAR + 0.040 + TRIP;
+    assert!(nagle(2) < wait + 1e-6, "{}", nagle(2));
+}
+
 /// Before a response an IP id was skipped: whether the server counts the packets of each connection is not known of so few. If it does, the
 /// response had been sent before, and waited for a timer.
 #[test]

@@ -97,6 +97,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            arrived: false,
             counted: 0,
         };
         assert_eq!(

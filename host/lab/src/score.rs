@@ -1071,6 +1071,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            arrived: false,
             counted: 0,
         };
         ((time, seq), verdict)

@@ -352,6 +352,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            arrived: false,
             counted: 1,
         }
     }
@@ -478,6 +479,7 @@ mod tests {
             first: true,
             episode: 1,
             seq: 1,
+            smaller: 0,
         };
         assert!(first.may_be_dropped(&loss(1, 1_200 * MS)));
         assert!(!first.may_be_dropped(&loss(1, 9_000 * MS)) && !first.may_be_dropped(&loss(0, 0)));

@@ -257,6 +257,7 @@ mod tests {
                 begins: n == 1,
                 handshake,
                 smaller_arrived: 0,
+                arrived: false,
                 counted: 0,
             };
             all.segment(&verdict, &ends, &mut route);

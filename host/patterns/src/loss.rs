@@ -197,7 +197,14 @@ fn finding(
         ));
     }
     evidence.push(sums.waited());
-    evidence.push(if stuck.is_some() {
+    // What arrived of the same data while these did not.
+    let smaller = losses.iter().map(|loss| loss.smaller).max().filter(|bytes| *bytes > 0);
+    evidence.push(if let (Some(_), Some(bytes)) = (stuck, smaller) {
+        format!(
+            "it may also be a path that does not carry segments of that size (MTU): {} bytes behind them arrived meanwhile, as SACK blocks tell",
+            count(bytes.into())
+        )
+    } else if stuck.is_some() {
         "it may also be an outage, or a path that does not carry segments of that size (MTU): see whether anything passed meanwhile, and how large"
             .to_owned()
     } else if bursts.is_clear || bursts.uneven.is_some() {
@@ -215,7 +222,12 @@ fn finding(
         ));
     }
     evidence.push(format!(
-        "next: read the error and drop counters of the ports {}, device by device",
+        "next: {}read the error and drop counters of the ports {}, device by device",
+        if stuck.is_some() {
+            "find by pings with DF how large a packet may be on this path; if those of full size pass, "
+        } else {
+            ""
+        },
         sums.way(&client, &server)
     ));
     let mut values = vec![

@@ -83,6 +83,8 @@ pub(crate) struct Loss {
     /// Number of its recovery in its direction; 0: it never came again.
     pub episode: u32,
     pub seq: u32,
+    /// Bytes of the largest piece behind it that had arrived, if that is smaller; else 0.
+    pub smaller: u32,
 }
 
 impl Loss {
@@ -506,6 +508,7 @@ impl Detector for Losses {
                 first: verdict.begins || verdict.class == Class::Lost,
                 episode: verdict.episode,
                 seq: verdict.seq,
+                smaller: verdict.smaller_arrived,
             }),
             Place::Nowhere => {}
         }
@@ -722,6 +725,7 @@ mod tests {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            arrived: false,
             counted: u32::from(place == Place::BeforeTap || place == Place::BehindTap || class == Class::Missed),
         }
     }

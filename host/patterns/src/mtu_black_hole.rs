@@ -3,7 +3,9 @@
 //! what passed between 4,096 pairs of hosts (64 bytes; others of the same place push them out), and 4,096 pairs with stuck
 //! connections (about 100 bytes, and 8 for each connection).
 
-use weir_analysis::{Class, Ended, Ends, Group, TransactionKind, Verdict, address, count, decimal, finding, seconds};
+use weir_analysis::{
+    Class, Ended, Ends, Group, TransactionKind, Verdict, address, count, decimal, finding, seconds, sign,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
@@ -19,6 +21,9 @@ const SEGMENTS: usize = 4096;
 const PAIRS: usize = 4096;
 /// Repeats of one segment that were all lost, too: at 5 % loss one segment in 160,000 comes to that, at 20 % one in 625.
 const REPEATS: u32 = 3;
+/// A sender that waits a second before the first (RFC 6298 2.1) and doubles that has sent so many repeats after so long, ns. What was lost
+/// before the tap shows none of them.
+const WAIT: u64 = 7_000_000_000;
 /// Connections that are stuck so from which on it is a pattern.
 const LEAST: u64 = 3;
 /// One that is stuck although large ones pass for each so many where none does: chance loss.
@@ -33,6 +38,10 @@ struct Stuck {
     seq: u32,
     length: u32,
     repeats: u32,
+    /// It was lost before the tap, and never seen.
+    unseen: bool,
+    /// Smaller ones that were sent behind it arrived, and it never did, while its receiver was heard.
+    alone: bool,
     /// What its sender made of it at last, if it was sent so often before: its beginning, so long.
     cut: Option<u32>,
     first: u64,
@@ -43,6 +52,7 @@ impl Stuck {
     /// The segment came again.
     fn again(&mut self, verdict: &Verdict) {
         self.last = self.last.max(verdict.time);
+        self.alone = is_alone(verdict);
         if verdict.length < self.length && self.repeats >= REPEATS {
             self.cut = Some(self.cut.map_or(verdict.length, |cut| cut.min(verdict.length)));
         } else {
@@ -50,6 +60,11 @@ impl Stuck {
             self.length = self.length.min(verdict.length);
         }
     }
+}
+
+/// Something smaller that was sent behind it arrived (SACK), and it did not, although its receiver was heard after it.
+const fn is_alone(verdict: &Verdict) -> bool {
+    verdict.smaller_arrived > 0 && !verdict.arrived && !verdict.evidence.has(sign::SILENCE)
 }
 
 /// What passed between two hosts, by sender: client, server.
@@ -97,6 +112,9 @@ struct Pair {
     chance: u64,
     /// Those of them that went on in smaller segments.
     cut: u64,
+    /// Those whose segment never arrived while smaller ones of the same data did; and those of which the tap saw no copy.
+    alone: u64,
+    unseen: u64,
     /// Time from the first repeat to the last, ns, and the sizes of the segments.
     ns: u64,
     least: u32,
@@ -154,7 +172,8 @@ impl Detector for MtuBlackHole {
     }
 
     fn segment(&mut self, verdict: &Verdict, _: &Ends, route: &mut Route) {
-        if verdict.class != Class::Retransmission || verdict.length == 0 {
+        let unseen = verdict.class == Class::Lost && is_alone(verdict);
+        if !unseen && verdict.class != Class::Retransmission || verdict.length == 0 {
             return;
         }
         if verdict.smaller_arrived > 0 {
@@ -165,8 +184,11 @@ impl Detector for MtuBlackHole {
         let key = (verdict.connection, verdict.from_server);
         let new = Stuck {
             seq: verdict.seq,
-            length: verdict.length,
+            // Of what was never seen, as far as it goes into segments of the full size.
+            length: verdict.length / if unseen { verdict.counted.max(1) } else { 1 },
             repeats: 0,
+            unseen,
+            alone: is_alone(verdict),
             cut: None,
             first: verdict.time,
             last: verdict.time,
@@ -175,9 +197,13 @@ impl Detector for MtuBlackHole {
         let Some(stuck) = self.stuck.place(key, || new, |_| true) else {
             return;
         };
-        if stuck.seq == verdict.seq {
+        if unseen {
+            if stuck.repeats < REPEATS && !stuck.unseen {
+                *stuck = new;
+            }
+        } else if stuck.seq == verdict.seq {
             stuck.again(verdict);
-        } else if stuck.repeats < REPEATS {
+        } else if stuck.repeats < REPEATS && !stuck.unseen {
             *stuck = Stuck { repeats: 1, ..new };
         }
     }
@@ -204,9 +230,11 @@ impl Detector for MtuBlackHole {
             if bytes > SINGLE && bytes < LARGE {
                 continue;
             }
-            // A sender that has cut its segments tells nothing of larger ones.
+            // A sender that has cut its segments tells nothing of larger ones, nor does what never came as a whole.
             let stuck = self.stuck.peek(&(transaction.id, side == 1));
-            if stuck.and_then(|stuck| stuck.cut).is_some_and(|cut| bytes > cut.into()) {
+            if stuck.is_some_and(|stuck| stuck.unseen)
+                || stuck.and_then(|stuck| stuck.cut).is_some_and(|cut| bytes > cut.into())
+            {
                 continue;
             }
             passed.came_through(side, end, bytes);
@@ -219,10 +247,15 @@ impl Detector for MtuBlackHole {
             return;
         }
         for from_server in [false, true] {
-            let Some(stuck) = self.stuck.remove(&(connection.id, from_server)) else {
+            let Some(mut stuck) = self.stuck.remove(&(connection.id, from_server)) else {
                 continue;
             };
-            if stuck.repeats < REPEATS {
+            if stuck.unseen {
+                // Until who lacked it gave up.
+                stuck.last = connection.until;
+            }
+            let is_long = stuck.unseen && stuck.last.saturating_sub(stuck.first) >= WAIT;
+            if stuck.repeats < REPEATS && !is_long {
                 continue;
             }
             let (passed, side) = (*self.passages.between(route), usize::from(from_server));
@@ -243,6 +276,8 @@ impl Detector for MtuBlackHole {
                 };
                 pair.most = pair.most.max(stuck.length);
                 pair.cut += u64::from(stuck.cut.is_some());
+                pair.alone += u64::from(stuck.alone);
+                pair.unseen += u64::from(stuck.unseen);
                 pair.ns += stuck.last - stuck.first;
                 pair.stuck.include(connection.id, stuck.first, stuck.last);
             }
@@ -254,7 +289,9 @@ impl Detector for MtuBlackHole {
             let count = pair.stuck.count();
             // What passes nothing but setups does not go by size.
             let is_by_size = (1..pair.least).contains(&pair.passed);
-            if count < LEAST || count < RATIO * pair.chance || !is_by_size {
+            // Few are told where each of them shows by itself that size tells what passes, and no other does better.
+            let is_told = count >= LEAST || pair.alone == count && pair.chance == 0;
+            if !is_told || count < RATIO * pair.chance || !is_by_size {
                 continue;
             }
             let (client, server) = (address(*client), address(*server));
@@ -275,9 +312,11 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
         most,
         passed,
         cut,
+        unseen,
         ..
     } = pair;
     let hit = stuck.count();
+    let is_pattern = hit >= LEAST;
     let fate = match *cut {
         0 => "the answers never came".to_owned(),
         cut if cut == hit => {
@@ -290,42 +329,68 @@ fn black_hole(from: &str, to: &str, pair: &Pair) -> Finding {
     };
     let cost = seconds(pair.ns);
     let bytes = |n: &u32| count((*n).into());
+    let how = match *unseen {
+        0 => format!("was sent {} times or more", REPEATS + 1),
+        unseen if unseen == hit => format!(
+            "was lost before the tap and did not come for {} s or more, in which its sender's timers run out {REPEATS} times or more",
+            WAIT / 1_000_000_000
+        ),
+        _ => format!("was sent {} times or more, or as long lacking", REPEATS + 1),
+    };
+    let mut evidence = vec![
+        format!(
+            "{} {} stuck at a segment of {} that {how}, and never acknowledged as a whole",
+            connections(hit),
+            if hit == 1 { "is" } else { "are" },
+            if least == most {
+                format!("{} bytes", bytes(least))
+            } else {
+                format!("{} to {} bytes", bytes(least), bytes(most))
+            },
+        ),
+        format!(
+            "messages, or ends of messages, of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
+            bytes(passed),
+            count(LARGE),
+            bytes(passed),
+            bytes(least)
+        ),
+        format!(
+            "what it cost: {} s from the first {} to the last; {fate}",
+            decimal(cost, 3),
+            if *unseen == hit { "sign" } else { "repeats" }
+        ),
+    ];
+    if !is_pattern {
+        evidence.push(format!(
+            "what is not known: whether size is the reason. It is {}, and no other data of full size between these hosts shows that it passes or does not",
+            connections(hit)
+        ));
+    }
+    evidence.push(
+        "it may also be: a device that drops these packets for what is in them, or a tunnel that cannot carry more"
+            .to_owned(),
+    );
+    // The largest that passed happened to be so large: it is not the limit.
+    evidence.push(format!(
+        "next: find the limit between {} and {} by pings with DF along the path; let ICMP \"fragmentation needed\" through, or clamp the MSS to what passes there",
+        bytes(passed),
+        bytes(least)
+    ));
+    let (severity, confidence) = if is_pattern {
+        ("CRITICAL", 0.9)
+    } else {
+        ("WARNING", 0.6)
+    };
     finding(
         "MTU_BLACK_HOLE",
-        "CRITICAL",
-        0.9,
+        severity,
+        confidence,
         format!(
             "Segments of {} bytes and more from {from} never reach {to}, smaller ones do",
             bytes(least)
         ),
-        vec![
-            format!(
-                "{} are stuck at a segment of {} to {} bytes that was sent {} times or more and never acknowledged as a whole",
-                connections(hit),
-                bytes(least),
-                bytes(most),
-                REPEATS + 1
-            ),
-            format!(
-                "messages, or ends of messages, of up to {} bytes came through in one segment, and none of {} bytes or more: the limit of the path is between {} and {} bytes of payload",
-                bytes(passed),
-                count(LARGE),
-                bytes(passed),
-                bytes(least)
-            ),
-            format!(
-                "what it cost: {} s from the first repeats to the last; {fate}",
-                decimal(cost, 3)
-            ),
-            "it may also be: a device that drops these packets for what is in them, or a tunnel that cannot carry more"
-                .to_owned(),
-            // The largest that passed happened to be so large: it is not the limit.
-            format!(
-                "next: find the limit between {} and {} by pings with DF along the path; let ICMP \"fragmentation needed\" through, or clamp the MSS to what passes there",
-                bytes(passed),
-                bytes(least)
-            ),
-        ],
+        evidence,
         stuck,
         &[
             ("smallestLost", f64::from(*least)),

@@ -206,6 +206,7 @@ mod tests {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                arrived: false,
                 counted: 0,
             };
             all.segment(&verdict, &ends, &mut route);

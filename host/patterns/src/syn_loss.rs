@@ -1088,6 +1088,7 @@ mod tests {
                 begins: false,
                 handshake: true,
                 smaller_arrived: 0,
+                arrived: false,
                 counted: 0,
             });
             all.current.map(|(_, toll)| toll.total())

@@ -93,7 +93,8 @@ pub(crate) struct Charged {
     /// full as the queue let them be, and the link was busy.
     pub queued_window: u64,
     pub queued_buffer: u64,
-    /// Of the application's time, that in which an ACK of which no record tells may have been waited for, ns.
+    /// Of the application's time, that in which an ACK of which no record tells may have been waited for; and of that which is not known, what may
+    /// be the application's, ns.
     pub doubtful: u64,
     /// Pauses of the application in which nothing was sent for as long as a user may think, ns.
     pub quiet: u64,

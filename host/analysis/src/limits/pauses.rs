@@ -366,7 +366,13 @@ impl Transfer {
         }
         if let Some(ack) = self.trigger(b.first, b.last, path) {
             if is_delayed(ack.rtt, ack.flight, path) {
-                let cause = self.held_back(ack, path);
+                // Nagle's algorithm holds no full segment back: with those, the congestion window had no room for it.
+                let let_go = b.seq.wrapping_add(b.bytes).wrapping_sub(ack.ack);
+                let cause = match (let_go > path.payload, self.loss_flight) {
+                    (true, 0) => Cause::SlowStart,
+                    (true, _) => Cause::CongestionWindow,
+                    (false, _) => self.held_back(ack, path),
+                };
                 self.span(ack.sent(), b.last, cause, path);
             }
         } else if let Some(before) = self.before_untold(b, path) {

@@ -8,11 +8,16 @@ use super::bursts::BlockTail;
 use super::charges::Cause;
 use super::edges::Edge;
 use super::path::{Path, ROOM};
+use super::sample::Sample;
+use crate::losses::TIMEOUT_FLOOR;
 
 /// In a recovery the congestion window is half of what was in flight or more (RFC 5681 3.2). It has room for new segments if this many
 /// were in flight, of which no more than a quarter was sent again.
 const MANY_IN_FLIGHT: u32 = 8;
 const FEW_AGAIN: u32 = 4;
+
+/// Round trips of silence that no queue makes of a path without one.
+const SILENT_TRIPS: u64 = 4;
 
 /// What was sent again since the last block.
 #[derive(Clone, Copy, Debug)]
@@ -200,13 +205,33 @@ impl Transfer {
     }
 }
 
+/// Times up to `to` in which everything was acknowledged and nothing was sent for many round trips, and longer than a timer: from an ACK to the
+/// very next segment, which is timed, or ends the transfer at `end`. Neither the link nor a window keeps it so long: the application may, or it
+/// was lost before the tap and its repeat looks like the first copy.
+pub(super) fn silences(samples: &[Sample], to: u64, end: Option<u32>, path: &Path) -> Vec<(u64, u64)> {
+    let trips = path.round_trip().saturating_mul(SILENT_TRIPS);
+    let least = trips.saturating_add(TIMEOUT_FLOOR);
+    let is_known = path.other > 0 && path.base.is_some();
+    let silence = |(i, s): (usize, &Sample)| {
+        let (next, behind) = match samples.get(i + 1) {
+            Some(next) => (next.sent(), next.end),
+            None => (to, end?),
+        };
+        let is_next = (1..=path.payload).contains(&behind.wrapping_sub(s.ack));
+        let is_silent = s.flight == 0 && is_next && next.saturating_sub(s.time) >= least;
+        is_silent.then_some((s.time, next))
+    };
+    let silences = samples.iter().enumerate().filter(|_| is_known);
+    silences.filter_map(silence).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use weir_record::BlockEnd;
 
     use super::*;
     use crate::limits::SoFar;
-    use crate::limits::tests::{MS, TAP_BETWEEN, block};
+    use crate::limits::tests::{MS, TAP_BETWEEN, block, rtt};
 
     #[test]
     fn a_loss_in_the_first_flight_counts() {
@@ -214,6 +239,25 @@ mod tests {
         t.flight(10_000);
         t.loss(Some(MS), 100 * MS, &TAP_BETWEEN);
         assert_eq!(t.loss_flight, 10_000);
+    }
+
+    /// All of 3,000 bytes was acknowledged at 180 ms; the rest came so many ms after the start. Full segments of 1,000 bytes, a round trip of 100 ms.
+    #[test]
+    fn a_silence_of_many_round_trips_is_nobodys_limit() {
+        let unknown = |last: u64, acked: u32, bytes: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            t.sample(180 * MS, &rtt(60 * MS, acked, 3000 - acked), None, &path);
+            let b = block(100 * MS, last * MS, 0, bytes);
+            t.block(BlockEnd::Push as u8, &b, None, None, &path);
+            let charged = t.settle(100 * MS, last * MS, u64::MAX, &path);
+            assert_eq!(charged.doubtful, charged.by.of(Cause::Unknown));
+            charged.by.of(Cause::Unknown) / MS
+        };
+        assert_eq!(unknown(800, 3000, 3600), 620);
+        // A queue may make as much; something was on its way; more than the very next segment was sent.
+        assert_eq!(unknown(600, 3000, 3600), 0);
+        assert_eq!(unknown(800, 2000, 3600), 0);
+        assert_eq!(unknown(800, 3000, 4600), 0);
     }
 
     /// A gap, and the segment that was overtaken: nothing was recovered. The same, and the segment is sent again: all of the

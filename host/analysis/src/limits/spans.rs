@@ -63,6 +63,14 @@ impl Spans {
         self.0.push(span);
     }
 
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
     pub fn pop(&mut self) {
         self.0.pop();
     }

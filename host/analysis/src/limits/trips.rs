@@ -107,7 +107,11 @@ impl Trip {
         }
         // So did what is acknowledged all at once and fills a window, or was waited for by Nagle's algorithm. An application that pauses
         // waits in no queue, either, nor who has a closed window before it: nothing is in flight then that could.
-        let receiver = by.of(Cause::ReceiverWindow).saturating_add(by.of(Cause::Nagle));
+        // Nor is a late ACK of everything a sign of a queue while a timer of the sender runs.
+        let receiver = by
+            .of(Cause::ReceiverWindow)
+            .saturating_add(by.of(Cause::Nagle))
+            .saturating_add(by.of(Cause::Recovery));
         let elsewhere = by
             .of(Cause::Application)
             .saturating_add(by.closed())

@@ -403,6 +403,7 @@ fn says_hole(e: &Event, more: &EventMore) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Counting;
     use crate::losses::tests::{PATH, SOON, again, event, places_each};
 
     /// A SACK option of one block.
@@ -670,7 +671,7 @@ mod tests {
             };
             let more = one_block(0, 1000);
             losses.heard(&e, Some(&more), 1_020_000_000, path);
-            losses.settle_ids(false, by_connection, true, path);
+            losses.settle_ids(Counting::Unknown, by_connection, true, path);
             losses.close(None, 2_000_000_000, path);
             (losses.done[0].place, losses.counts.lost_acks)
         };

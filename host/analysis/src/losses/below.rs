@@ -185,7 +185,7 @@ impl Losses {
         } else {
             self.explain(&mut entry, e, unseen, path);
         }
-        entry.smaller_arrived = self.sacked.smaller_beyond(old);
+        entry.smaller_arrived = self.sacked.smaller_beyond(old, old.len());
         entry.lost_at = gap.map_or_else(|| self.first_copy(&entry, e, path), |gap| gap.time);
         self.follow(&mut entry, e, path);
         self.begin_episode(&mut entry, e.expected);

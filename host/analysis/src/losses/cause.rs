@@ -124,6 +124,12 @@ impl Losses {
         path.segments(outstanding) > 2 && outstanding < FAR
     }
 
+    /// The last time of which a record tells at which a timer of the sender began anew (RFC 6298 5.3, 5.5), TAI ns; 0: none.
+    fn timer_began(&self) -> u64 {
+        let acked = self.acked_first.unwrap_or(0);
+        self.last_repeat.max(self.evidence).max(acked)
+    }
+
     /// About when the copy before a repeat passed the tap.
     pub(super) fn first_copy(&self, entry: &Entry, e: &Event, path: Path) -> u64 {
         let waited = entry.cause.is_timer();
@@ -131,6 +137,8 @@ impl Losses {
             Some(before_this) => before_this.lost_at,
             // The timer ran from the last packet: RFC 6298 5.
             None if waited && since_data(e) != u64::MAX => entry.time.saturating_sub(since_data(e)),
+            // A second ago or more: from the last repeat, or from what was heard of the receiver last, at the latest.
+            None if waited && self.timer_began() > 0 => self.timer_began(),
             // What asks for it comes a round trip after what was sent behind it.
             None => entry.time.saturating_sub(path.rtt.unwrap_or(0)),
         }

@@ -14,7 +14,8 @@ pub(super) fn is_asked_twice(e: &Event) -> bool {
     e.dup_acks >= 2 && is_first(e)
 }
 
-pub(super) fn since_data(e: &Event) -> u64 {
+/// Time since the data segment before it, ns; the largest there is after more than a second.
+pub(crate) fn since_data(e: &Event) -> u64 {
     if e.what & what::IDLE_BEFORE != 0 {
         u64::MAX
     } else {

@@ -227,7 +227,12 @@ impl Losses {
             let segments = path.segments(gap.range.len());
             self.counts.lost_unknown += u64::from(segments);
             let signs = Evidence::NONE.with(sign::OPEN_GAP);
-            return self.never_seen(gap.range, gap.time, segments, Class::Lost, signs);
+            self.never_seen(gap.range, gap.time, segments, Class::Lost, signs);
+            let beyond = self.sacked.smaller_beyond(gap.range, path.segment);
+            if let Some(entry) = self.done.last_mut() {
+                entry.smaller_arrived = beyond;
+            }
+            return;
         };
         let signs = Evidence::NONE.with(sign::ACKED_UNSEEN);
         self.never_seen(gap.range, gap.time, segments, Class::Missed, signs);

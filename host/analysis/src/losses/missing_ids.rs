@@ -2,20 +2,45 @@
 
 use weir_record::{Event, FINE_INTERVAL_NS, IdStep, tcp_flag, what};
 
-use super::entry::Entry;
+use super::entry::{Entry, tally};
 use super::event::since_data;
 use super::path::Path;
 use super::{Again, Hidden, Losses, OPEN};
-use crate::ids::Counted;
+use crate::ids::{Counted, Counting};
 use crate::seq::{Range, at_or_before, before};
+use crate::shares::USUAL_TIMER;
 use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
 /// Among more packets of the receiver, a missing id need not be that of the ACK.
 const FEW: i32 = 4;
+/// How late a host's timers may be, ns (two ticks at 100 Hz).
+const TICKS: u64 = 20_000_000;
+
+/// What is known of IP ids that were skipped before a segment in sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SkippedIds {
+    /// They count the packets of the connection.
+    pub by_connection: bool,
+    /// Its sender had it queued when the segment before it passed, and nothing kept it back since: all was acknowledged.
+    pub queued: bool,
+}
+
+impl SkippedIds {
+    /// Whether what was skipped was the segment itself, which its sender sent again after `since` ns, whatever else the ids count.
+    fn show_loss(self, since: u64, path: Path) -> bool {
+        self.by_connection || self.queued && path.rtt.is_some_and(|rtt| is_timed_out(since, rtt))
+    }
+}
+
+/// Whether a retransmission timer, on a path of so long a round trip, had sent what comes after `since` ns. An application that keeps less than a
+/// segment back (TCP_CORK of Linux) does so for as long as the timer takes alone, without the round trip.
+pub const fn is_timed_out(since: u64, rtt: u64) -> bool {
+    since >= USUAL_TIMER + if rtt > TICKS { rtt } else { TICKS }
+}
 
 impl Losses {
     /// A segment in sequence, some time after the data before it, and before it the sender used IP ids that the tap did
-    /// not see. If those count the packets of the connection, and as it acknowledges nothing new, the packets were this
+    /// not see. If those count the packets of the connection, or it was queued, and as it acknowledges nothing new, the packets were this
     /// segment, lost before the tap. Returns whether that is known.
     /// `receiver`: what the other side sent, and whether it is mirrored. Where that came out of sequence, or a network made copies of it, its
     /// receiver may have sent ACKs that acknowledge nothing new; and where the capture misses packets, ids tell nothing.
@@ -24,7 +49,7 @@ impl Losses {
         e: &Event,
         time: u64,
         (receiver, mirrored): (&Self, bool),
-        by_connection: bool,
+        known: SkippedIds,
         path: Path,
     ) -> bool {
         let received = e.what & what::ACKED_UNKNOWN == 0 && before(e.seq, e.acked);
@@ -44,6 +69,7 @@ impl Losses {
         } else {
             time.saturating_sub(waited_from)
         };
+        let is_sure = known.show_loss(since, path);
         let copied = receiver.last_copy > waited_from && !mirrored;
         if e.what & what::ACKS_MORE != 0 || copied {
             // Or an ACK without data.
@@ -51,7 +77,7 @@ impl Losses {
                 self.hidden = Some(Hidden {
                     from: e.seq,
                     known: waited_from,
-                    again: if by_connection { Again::Maybe } else { Again::IfCounted },
+                    again: if is_sure { Again::Maybe } else { Again::IfCounted },
                 });
             }
             return false;
@@ -74,7 +100,11 @@ impl Losses {
             lost_at: if waited_from == 0 { time } else { waited_from },
             cause,
             place: Place::BeforeTap,
-            evidence: Evidence::NONE.with(sign::UNSEEN).with(sign::IDS_SKIPPED).with(sign),
+            evidence: Evidence::NONE
+                .with(sign::UNSEEN)
+                .with(sign::IDS_SKIPPED)
+                .with(sign)
+                .with_if(sign::QUEUED, is_sure && !known.by_connection),
             tsval: e.tsval,
             ip_id: e.ip_id,
             lost: u32::from(e.id_step.saturating_sub(1)),
@@ -84,14 +114,14 @@ impl Losses {
         self.hidden = Some(Hidden {
             from: e.seq,
             known: waited_from,
-            again: if by_connection { Again::Yes } else { Again::IfCounted },
+            again: if is_sure { Again::Yes } else { Again::IfCounted },
         });
-        if by_connection {
+        if is_sure {
             self.sent_again(entry, path);
         } else if self.skipped.len() < OPEN {
             self.skipped.push(entry);
         }
-        by_connection
+        is_sure
     }
 
     /// The receiver of this direction, on whose own `path` a record with its ACK of all that was sent passed when an answer to the last of what came
@@ -119,16 +149,35 @@ impl Losses {
 
     /// The flow is over: what IP ids tell if those of sender and receiver count the packets of the connection. `whole`: no
     /// data of the receiver is missing, whose ids would be missing as well.
-    pub fn settle_ids(&mut self, sender: bool, receiver: bool, whole: bool, path: Path) {
+    pub fn settle_ids(&mut self, sender: Counting, receiver: bool, whole: bool, path: Path) {
         let skipped = std::mem::take(&mut self.skipped);
-        if sender && self.counts.missed == 0 {
+        if sender == Counting::ByConnection && self.counts.missed == 0 {
             for entry in skipped {
                 self.sent_again(entry, path);
             }
         }
+        if matches!(sender, Counting::Uneven | Counting::More) {
+            self.take_back_queued();
+        }
         if receiver {
             self.settle_answers(whole);
         }
+    }
+
+    /// What was skipped were the ids of others: nothing shows that it was sent again.
+    fn take_back_queued(&mut self) {
+        let counts = &mut self.counts;
+        self.open.retain(|entry| {
+            let is_queued = entry.evidence.has(sign::QUEUED);
+            if is_queued {
+                tally(counts, entry, false);
+                counts.retransmitted -= 1;
+                counts.retransmitted_data -= u64::from(entry.length > 0);
+                counts.retransmitted_bytes -= u64::from(entry.length);
+                counts.episodes -= u64::from(entry.begins);
+            }
+            !is_queued
+        });
     }
 
     /// A timer ran out, and whether the segment or its ACK was lost is not known. A receiver that got the segment sent an
@@ -177,6 +226,13 @@ mod tests {
     use crate::losses::tests::{PATH, event};
     use weir_record::SINCE_DATA_NS;
 
+    fn counted(by_connection: bool) -> SkippedIds {
+        SkippedIds {
+            by_connection,
+            queued: false,
+        }
+    }
+
     /// A response a second after the data before it, and IP ids are missing: it had been sent before, or an ACK that it makes up for.
     #[test]
     fn what_skipped_ids_tell_of_a_response() {
@@ -188,7 +244,7 @@ mod tests {
                 ..event(what::IDS_SKIPPED | what, 1000, 1000, 100)
             };
             let time = 5_000_000_000;
-            losses.skipped(&e, time, (&Losses::default(), false), by_connection, PATH);
+            losses.skipped(&e, time, (&Losses::default(), false), counted(by_connection), PATH);
             losses.came_again(1000, time)
         };
         assert_eq!(came_again(0, true), Again::Yes);
@@ -219,7 +275,7 @@ mod tests {
                 ..event(what::IDS_SKIPPED, 1000, 1000, 100)
             };
             let mut losses = Losses::default();
-            losses.skipped(&e, time, (&request, request.is_mirrored(segments)), true, PATH);
+            losses.skipped(&e, time, (&request, request.is_mirrored(segments)), counted(true), PATH);
             losses.came_again(1000, time)
         };
         let copy = what::BELOW | what::COPY;
@@ -256,7 +312,7 @@ mod tests {
                 ..event(what::IDS_SKIPPED, 1000, 1000, 100)
             };
             let mut losses = Losses::default();
-            losses.skipped(&e, time, (&request, false), true, path);
+            losses.skipped(&e, time, (&request, false), counted(true), path);
             losses.came_again(1000, time)
         };
         assert_eq!(came_again(2000, 10), Again::Yes);

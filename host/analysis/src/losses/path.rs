@@ -6,7 +6,7 @@ use super::entry::Entry;
 /// segments, user's guide 7.5).
 pub(super) const REORDERING: u64 = 3_000_000;
 /// Retransmission timers: never below 100 ms (Tstat's floor), 500 ms before a round trip is known.
-pub(super) const TIMEOUT_FLOOR: u64 = 100_000_000;
+pub(crate) const TIMEOUT_FLOOR: u64 = 100_000_000;
 const TIMEOUT_UNKNOWN: u64 = 500_000_000;
 /// No timer of a host is shorter, ns.
 pub(super) const SHORTEST_TIMER: u64 = 1_000_000;

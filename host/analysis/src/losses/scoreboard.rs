@@ -48,11 +48,11 @@ impl Scoreboard {
         self.0.iter().any(|old| old.overlap(range) > 0)
     }
 
-    /// Bytes of the largest SACK block above a range if it is smaller than that; else 0.
-    pub fn smaller_beyond(&self, range: Range) -> u32 {
+    /// Bytes of the largest SACK block above a range if that is smaller than a `segment` of it; else 0.
+    pub fn smaller_beyond(&self, range: Range, segment: u32) -> u32 {
         let beyond = self.0.iter().filter(|r| at_or_before(range.to, r.from));
         let largest = beyond.map(|r| r.len()).max();
-        largest.filter(|bytes| *bytes < range.len()).unwrap_or(0)
+        largest.filter(|bytes| *bytes < segment.min(range.len())).unwrap_or(0)
     }
 
     /// SACK blocks above a range leave it out, and none has some of it.

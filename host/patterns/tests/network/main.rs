@@ -8,6 +8,7 @@ mod support;
 
 use play::{HEADER, assert_near, findings, only, play, play_edited, span};
 use support::value;
+use weir_messages::v1::Finding;
 use weir_scenario::Scenario;
 
 /// The kinds that are judged here, with the scenarios whose truth has them.
@@ -482,6 +483,86 @@ per_s = 1.0
         let is_found = found.iter().any(|f| f.kind == "MTU_BLACK_HOLE");
         assert_eq!(is_found, is_told, "{icon} {above}: {found:?}");
     }
+}
+
+/// Pages of 5,000 bytes over a path that carries 1,000 on one side of the tap, asked for from 5 s on, so many a second for `s` seconds; and small ones at the end.
+fn pages_over_a_narrow_path(before_tap: bool, per_s: f64, s: f64) -> Vec<Finding> {
+    let more = format!(
+        r#"
+[exchange.image]
+request = "300"
+response = [{{ writes = "5000" }}]
+[exchange.icon]
+request = "300"
+response = [{{ writes = "200" }}]
+[dialogue.icons]
+client = "users"
+service = "pages"
+body = ["icon"]
+close = "client_fin"
+[dialogue.images]
+client = "users"
+service = "pages"
+body = ["image"]
+close = "client_fin"
+[[load]]
+dialogue = "icons"
+from_s = 30
+to_s = 32
+per_s = 2.0
+[[load]]
+dialogue = "images"
+from_s = 5
+to_s = {}
+per_s = {per_s}
+"#,
+        5.0 + s
+    );
+    let narrow = "delay_ms = 5, hops = 3, black_hole_above = 1000";
+    let wide = "delay_ms = 5, hops = 3";
+    let site = Site {
+        near: [wide, if before_tap { wide } else { narrow }],
+        far: [wide, if before_tap { narrow } else { wide }],
+        per_s: 0.0,
+        more,
+        ..Site::default()
+    };
+    findings(&play(site.scenario(), 1.0, 1).records)
+}
+
+/// At the tap beside the client nothing of full size is ever seen: a hole that stands, with the end of the page above it, tells.
+#[test]
+fn what_is_too_large_is_told_on_either_side_of_the_tap() {
+    for before_tap in [false, true] {
+        let found = pages_over_a_narrow_path(before_tap, 2.0, 10.0);
+        let found = only(&found, "MTU_BLACK_HOLE");
+        assert_eq!(
+            (found.severity.as_str(), found.confidence),
+            ("CRITICAL", 0.9),
+            "{before_tap}"
+        );
+        let (passed, lost) = (value(found, "largestPassed"), value(found, "smallestLost"));
+        assert!(passed < 934.0 && lost > 934.0, "{before_tap} {passed} {lost}");
+    }
+}
+
+/// Of one connection it is told, and that nothing shows that size is the reason. Where the receiver is not heard of any more behind repeats, it may
+/// be gone.
+#[test]
+fn one_connection_shows_what_is_too_large_as_far_as_it_can() {
+    let found = pages_over_a_narrow_path(true, 1.0, 0.3);
+    let found = only(&found, "MTU_BLACK_HOLE");
+    assert_eq!((found.severity.as_str(), value(found, "connections")), ("WARNING", 1.0));
+    assert!(found.confidence < 0.7);
+    assert!(
+        found.evidence.iter().any(|text| text.starts_with("what is not known")),
+        "{found:?}"
+    );
+    let found = pages_over_a_narrow_path(false, 1.0, 0.3);
+    assert!(
+        found.iter().all(|finding| finding.kind != "MTU_BLACK_HOLE"),
+        "{found:?}"
+    );
 }
 
 #[test]

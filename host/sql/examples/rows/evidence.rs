@@ -161,6 +161,7 @@ fn segment(size: Size, id: u64, index: u64) -> Segment {
             begins: true,
             handshake: false,
             smaller_arrived: 0,
+            arrived: false,
             counted: 1,
         },
     }
