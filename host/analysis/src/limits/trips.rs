@@ -89,8 +89,8 @@ pub(super) struct Trip {
 }
 
 impl Trip {
-    /// Time of it that packets waited in queues, ns. `by`: what it was charged to.
-    pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
+    /// Time of it that packets waited in queues, ns. `by`: what it was charged to; `silent`: that in which none were on their way.
+    pub fn queueing(&self, by: &Charges, silent: u64, path: &Path) -> u64 {
         let Some(base) = path.base else { return 0 };
         // Three segments and more with one late ACK waited for their receiver: the first two would have had their own.
         if self.prompt.is_none() && self.flight_max >= ROOM * path.payload && is_delayed(self.rtt, 0, path) {
@@ -106,6 +106,7 @@ impl Trip {
         let elsewhere = by
             .of(Cause::Application)
             .saturating_add(by.closed())
+            .saturating_add(silent)
             .saturating_add(if self.prompt.is_some() { 0 } else { receiver });
         let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
         (above * by.sum().saturating_sub(elsewhere) as f64) as u64
