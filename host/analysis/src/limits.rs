@@ -556,7 +556,8 @@ impl Transfer {
         let trips = self.trips(&samples, &spans, path);
         let marked = spans.len();
         let end = self.tail.filter(|tail| tail.last == to).map(|tail| tail.end);
-        for (since, until) in silences(&samples, to, end, path) {
+        let silences = silences(&samples, to, end, path);
+        for &(since, until) in &silences {
             let mut unexplained = Charges::default();
             spans.paint(
                 since.max(from),
@@ -621,7 +622,9 @@ impl Transfer {
             if trip.window.is_some_and(|window| window < path.mss) {
                 by.rename(Cause::ReceiverWindow, Cause::SmallWindow);
             }
-            let queueing = trip.queueing(&by, path);
+            let silent = |(since, until): &(u64, u64)| end.min(*until).saturating_sub(at.max(*since));
+            let silent = silences.iter().map(silent).sum::<u64>().min(by.of(Cause::Unknown));
+            let queueing = trip.queueing(&by, silent, path);
             let mut charged = Charged {
                 by,
                 queueing,

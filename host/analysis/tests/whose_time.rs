@@ -292,6 +292,7 @@ fn what_was_queued_and_comes_late_had_been_lost_before_the_tap() {
         let (a, t) = late_end(wait, skipped, queued);
         assert_eq!(lost(&a), 0, "{wait} {skipped} {queued}");
         about(shares(&t).bandwidth_seconds, 0.0);
+        assert!(shares(&t).congestion_seconds < 0.01, "{t:?}");
         let server = shares(&t).server_processing_seconds + t.server_uncertain_seconds.unwrap_or(0.0);
         assert!(server > wait * 0.9, "{wait} {skipped} {queued}: {t:?}");
     }

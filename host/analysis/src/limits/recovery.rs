@@ -251,6 +251,7 @@ mod tests {
             t.block(BlockEnd::Push as u8, &b, None, None, &path);
             let charged = t.settle(100 * MS, last * MS, u64::MAX, &path);
             assert_eq!(charged.doubtful, charged.by.of(Cause::Unknown));
+            assert!(charged.doubtful == 0 || charged.queueing < 100 * MS, "{charged:?}");
             charged.by.of(Cause::Unknown) / MS
         };
         assert_eq!(unknown(800, 3000, 3600), 620);

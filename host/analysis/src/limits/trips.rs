@@ -96,8 +96,8 @@ impl Trip {
         !self.short
     }
 
-    /// Time of it that packets waited in queues, ns. `by`: what it was charged to.
-    pub fn queueing(&self, by: &Charges, path: &Path) -> u64 {
+    /// Time of it that packets waited in queues, ns. `by`: what it was charged to; `silent`: that in which none were on their way.
+    pub fn queueing(&self, by: &Charges, silent: u64, path: &Path) -> u64 {
         let Some(base) = path.base else { return 0 };
         // Three segments and more with one late ACK waited for their receiver: the first two would have had their own. And what is less than
         // two has none before a timer runs out.
@@ -115,6 +115,7 @@ impl Trip {
         let elsewhere = by
             .of(Cause::Application)
             .saturating_add(by.closed())
+            .saturating_add(silent)
             .saturating_add(if self.prompt.is_some() { 0 } else { receiver });
         let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
         (above * by.sum().saturating_sub(elsewhere) as f64) as u64
