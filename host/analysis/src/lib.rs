@@ -84,6 +84,7 @@ pub use numbers::{connections, count, decimal, lasting, lasting_between, several
 use operations::Operations;
 use overdue::Answers;
 use queues::{Queues, Wait};
+pub use resets::FORGOTTEN;
 pub use seq::before;
 pub use setup::Outcome;
 use setup::Scaling;

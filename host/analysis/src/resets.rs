@@ -20,8 +20,9 @@ const OVERTAKEN: u64 = 1_000_000;
 const SLACK: u64 = 1_000_000;
 /// ACKs are not later than that, ns (RFC 9293 3.8.6.3, and twice as much).
 const LATEST_ACK: u64 = 1_000_000_000;
-/// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs.
-pub(crate) const FORGOTTEN: u64 = 60_000_000_000;
+/// Idle times, ns, after which devices on the way are known to forget a connection: short ones of load balancers and NATs (RFC 5382 5 asks
+/// those for two hours and four minutes).
+pub const FORGOTTEN: u64 = 60_000_000_000;
 
 /// Hops from the sender of a packet to the tap: it began with the next initial value.
 pub(crate) fn hops(ttl: u8) -> u8 {

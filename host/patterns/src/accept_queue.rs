@@ -329,31 +329,23 @@ fn full_queue(name: &str, service: &Service) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{Cause, CloseKind, Ends, Evidence, Outcome, Sent};
+    use weir_analysis::{CloseKind, Ends, Sent};
 
     use super::*;
+    use crate::fixtures::{ended, verdict};
 
     const MS: u64 = 1_000_000;
 
     /// Of a segment of the client at `seq`, lost behind the tap at `lost_at` and sent again 200 ms later.
     fn lost(id: u64, seq: u32, lost_at: u64) -> Verdict {
         Verdict {
-            connection: FlowId(id),
-            from_server: false,
-            time: lost_at + 200 * MS,
-            lost_at,
             seq,
             length: 400,
-            class: Class::Retransmission,
-            cause: Cause::Timeout,
             place: Place::BehindTap,
-            evidence: Evidence::NONE,
             episode: 1,
             begins: true,
-            handshake: false,
-            smaller_arrived: 0,
-            arrived: false,
             counted: 1,
+            ..verdict(id, lost_at, lost_at + 200 * MS)
         }
     }
 
@@ -377,22 +369,11 @@ mod tests {
         };
         all.connection(
             &Ended {
-                id: FlowId(id),
-                ends,
-                span: (0, 60_000 * MS),
-                failed: false,
-                until: 60_000 * MS,
-                setup: Some(Outcome::Ok),
-                syns: (1, 1),
-                setup_ns: None,
-                answer_ns: None,
-                is_answer_late: false,
-                client_clock: None,
-                rested: [0; 2],
                 closing: CloseKind::ClientFin,
                 sent: [sent, Sent::default()],
                 answered,
                 has_trouble: repeats > 0,
+                ..ended(id, (0, 60_000 * MS))
             },
             &route,
         );

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use weir_analysis::{
-    Ended, Ends, Group, Verdict, address, count, decimal, finding, lasting, lasting_between, seconds, sign,
+    Ended, Ends, FORGOTTEN, Group, Verdict, address, count, decimal, finding, lasting, lasting_between, seconds, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
@@ -20,8 +20,6 @@ const MOST: usize = 4096;
 /// Those from which on it is more than a host that was switched off; and so it is if they are such a share of all connections.
 const MANY: u64 = 3;
 const SHARE: u64 = 10;
-/// Idle times, ns, after which devices on the way are known to forget a connection (RFC 5382 5 asks NATs for two hours and four minutes).
-const FORGOTTEN: u64 = 60_000_000_000;
 /// Hosts that are named.
 const NAMED: usize = 5;
 
@@ -222,9 +220,10 @@ fn tell(dead: &[&Dead], all: u64) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{Cause, Class, CloseKind, Evidence, Outcome, Place, Sent};
+    use weir_analysis::{CloseKind, Evidence, Outcome};
 
     use super::*;
+    use crate::fixtures::{ended, verdict};
 
     /// A connection whose server fell silent after a second; its client sends again so often, every 2 s. Or a setup whose
     /// client did, and the server sends its SYN-ACK again (`handshake`).
@@ -243,42 +242,23 @@ mod tests {
         let mut route = Route::new(&ends, 0);
         for n in 1..=repeats {
             let verdict = Verdict {
-                connection: FlowId(id),
                 from_server: handshake,
-                time: (1 + 2 * n) * 1_000_000_000,
-                lost_at: (2 * n - 1) * 1_000_000_000,
                 seq: 1,
                 length,
-                class: Class::Retransmission,
-                cause: Cause::Timeout,
-                place: Place::Unknown,
                 evidence: Evidence::NONE.with(sign::SILENCE),
                 episode: 1,
                 begins: n == 1,
                 handshake,
-                smaller_arrived: 0,
-                arrived: false,
-                counted: 0,
+                ..verdict(id, (2 * n - 1) * 1_000_000_000, (1 + 2 * n) * 1_000_000_000)
             };
             all.segment(&verdict, &ends, &mut route);
         }
         let connection = Ended {
-            id: FlowId(id),
-            ends,
-            span: (0, 60_000_000_000),
-            failed: false,
-            until: 60_000_000_000,
             setup: Some(if handshake { Outcome::Ignored } else { Outcome::Ok }),
-            syns: (1, 1),
-            setup_ns: None,
-            answer_ns: None,
-            is_answer_late: false,
-            client_clock: None,
             rested: [rested, 0],
             closing: CloseKind::ClientFin,
-            sent: [Sent::default(); 2],
-            answered: 0,
             has_trouble: true,
+            ..ended(id, (0, 60_000_000_000))
         };
         all.connection(&connection, &mut route);
     }

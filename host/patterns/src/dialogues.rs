@@ -194,8 +194,8 @@ impl Dialogues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_analysis::{CloseKind, Sent};
-    use weir_record::FlowId;
+    use crate::fixtures::ended;
+    use weir_analysis::Sent;
 
     /// A connection of which responses alone have timed the server, and one with a shorter round trip.
     #[test]
@@ -208,22 +208,10 @@ mod tests {
                 ..Sent::default()
             };
             dialogues.connection(&Ended {
-                id: FlowId(1),
-                ends: Ends::default(),
-                span: (0, 1),
-                until: 1,
                 setup: None,
-                failed: false,
                 syns: (0, 0),
-                setup_ns: None,
-                answer_ns: None,
-                is_answer_late: false,
-                client_clock: None,
-                rested: [0; 2],
-                closing: CloseKind::Open,
                 sent: [sent, Sent::default()],
-                answered: 0,
-                has_trouble: false,
+                ..ended(1, (0, 1))
             });
             assert_eq!(smallest(&dialogues), [expected, None]);
         }

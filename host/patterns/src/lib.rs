@@ -22,6 +22,8 @@ mod detector;
 mod dialogues;
 mod durations;
 mod failing_setups;
+#[cfg(test)]
+mod fixtures;
 mod frontend_queueing;
 mod hosts;
 mod keep_alive_storm;

@@ -703,6 +703,7 @@ pub(crate) fn chance(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
     use crate::random::Random;
     use weir_analysis::Evidence;
 
@@ -711,22 +712,14 @@ mod tests {
     /// Of a segment of the server that was lost at `lost_at`.
     fn verdict(connection: u64, lost_at: u64, class: Class, place: Place) -> Verdict {
         Verdict {
-            connection: FlowId(connection),
             from_server: true,
-            time: lost_at + 200_000_000,
-            lost_at,
-            seq: 0,
             length: 1000,
             class,
-            cause: Cause::Timeout,
             place,
-            evidence: Evidence::NONE,
             episode: 1,
             begins: true,
-            handshake: false,
-            smaller_arrived: 0,
-            arrived: false,
             counted: u32::from(place == Place::BeforeTap || place == Place::BehindTap || class == Class::Missed),
+            ..fixtures::verdict(connection, lost_at, lost_at + 200_000_000)
         }
     }
 

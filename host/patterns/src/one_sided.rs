@@ -101,10 +101,10 @@ impl Detector for OneSided {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{CloseKind, Ends, Sent};
-    use weir_record::FlowId;
+    use weir_analysis::{Ends, Sent};
 
     use super::*;
+    use crate::fixtures::ended;
 
     /// Connections of which client and server were seen to send so many packets, with data.
     fn told(connections: &[(Option<Outcome>, [Sent; 2])]) -> Vec<Finding> {
@@ -112,22 +112,10 @@ mod tests {
         let ends = Ends::default();
         for (id, (setup, sent)) in (1..).zip(connections) {
             let connection = Ended {
-                id: FlowId(id),
-                ends,
-                span: (0, 1_000_000_000),
-                failed: false,
-                until: 1_000_000_000,
                 setup: *setup,
                 syns: (1, 0),
-                setup_ns: None,
-                answer_ns: None,
-                is_answer_late: false,
-                client_clock: None,
-                rested: [0; 2],
-                closing: CloseKind::Open,
                 sent: *sent,
-                answered: 0,
-                has_trouble: false,
+                ..ended(id, (0, 1_000_000_000))
             };
             all.connection(&connection, &mut Route::new(&ends, 0));
         }

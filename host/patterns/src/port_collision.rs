@@ -175,9 +175,10 @@ fn tell(pair: &Pair) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{Cause, Class, Evidence, Outcome, Place, Sent};
+    use weir_analysis::{Evidence, Place, Sent};
 
     use super::*;
+    use crate::fixtures::{ended, verdict};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -192,22 +193,11 @@ mod tests {
         let start = start * SECOND;
         if is_challenged {
             let verdict = Verdict {
-                connection: FlowId(id),
-                from_server: false,
-                time: start + SECOND,
-                lost_at: start,
                 seq: 1,
-                length: 0,
-                class: Class::Retransmission,
-                cause: Cause::Timeout,
                 place: Place::Nowhere,
                 evidence: Evidence::NONE.with(sign::CHALLENGED),
-                episode: 0,
-                begins: false,
                 handshake: true,
-                smaller_arrived: 0,
-                arrived: false,
-                counted: 0,
+                ..verdict(id, start, start + SECOND)
             };
             all.segment(&verdict, &ends, &mut route);
         }
@@ -216,18 +206,7 @@ mod tests {
             ..Sent::default()
         };
         let connection = Ended {
-            id: FlowId(id),
             ends,
-            span: (start, start + SECOND),
-            until: start + SECOND,
-            setup: Some(Outcome::Ok),
-            failed: false,
-            syns: (1, 1),
-            setup_ns: None,
-            answer_ns: None,
-            is_answer_late: false,
-            client_clock: None,
-            rested: [0; 2],
             closing: if is_closed {
                 CloseKind::ServerFin
             } else {
@@ -236,6 +215,7 @@ mod tests {
             sent: [fin; 2],
             answered: 1,
             has_trouble: is_challenged,
+            ..ended(id, (start, start + SECOND))
         };
         all.connection(&connection, &mut route);
     }

@@ -147,8 +147,9 @@ fn load(work: &Work, ns: u64) -> v1::PhaseService {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures;
     use crate::routes::Route;
-    use weir_analysis::{CloseKind, Ended, Ends, Opened, Outcome, Sent};
+    use weir_analysis::{CloseKind, Ended, Ends, Opened};
     use weir_record::FlowId;
 
     const S: u64 = 1_000_000_000;
@@ -168,22 +169,11 @@ mod tests {
     /// One that was there until `until`, ns.
     fn ended(id: FlowId, span: (u64, u64), until: u64, closing: CloseKind) -> Ended {
         Ended {
-            id,
-            ends: Ends::default(),
-            span,
             until,
-            failed: false,
-            is_answer_late: false,
-            client_clock: None,
-            rested: [0; 2],
-            setup: Some(Outcome::Ok),
-            syns: (1, 1),
             setup_ns: Some(0),
             answer_ns: Some(0),
             closing,
-            sent: [Sent::default(); 2],
-            answered: 0,
-            has_trouble: false,
+            ..fixtures::ended(id.0, span)
         }
     }
 

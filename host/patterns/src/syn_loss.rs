@@ -848,9 +848,10 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use weir_analysis::{Cause, CloseKind, Ends, Evidence, Sent};
+    use weir_analysis::{CloseKind, Evidence};
 
     use super::*;
+    use crate::fixtures::{ended, verdict};
     use crate::period::Period;
 
     const SECOND: u32 = 1_000_000;
@@ -1035,22 +1036,11 @@ mod tests {
         let lost = |is_answer_late: bool| {
             let mut all = SynLoss::default();
             let connection = Ended {
-                id: FlowId(1),
-                ends: Ends::default(),
-                span: (0, 20_000_000_000),
-                failed: false,
-                until: 20_000_000_000,
-                setup: Some(Outcome::Ok),
-                syns: (1, 1),
                 setup_ns: Some(9_000_000_000),
                 answer_ns: Some(9_000_000_000),
                 is_answer_late,
-                client_clock: None,
-                rested: [0; 2],
                 closing: CloseKind::ClientFin,
-                sent: [Sent::default(); 2],
-                answered: 0,
-                has_trouble: false,
+                ..ended(1, (0, 20_000_000_000))
             };
             all.connection(&connection, 0);
             all.attempts.iter().map(|attempt| attempt.toll.syn_acks).sum::<u8>()
@@ -1074,22 +1064,9 @@ mod tests {
         let lost = |evidence: Evidence| {
             let mut all = SynLoss::default();
             all.segment(&Verdict {
-                connection: FlowId(1),
-                from_server: false,
-                time: 1_000_000_000,
-                lost_at: 0,
-                seq: 0,
-                length: 0,
-                class: Class::Retransmission,
-                cause: Cause::Timeout,
-                place: Place::Unknown,
                 evidence,
-                episode: 0,
-                begins: false,
                 handshake: true,
-                smaller_arrived: 0,
-                arrived: false,
-                counted: 0,
+                ..verdict(1, 0, 1_000_000_000)
             });
             all.current.map(|(_, toll)| toll.total())
         };

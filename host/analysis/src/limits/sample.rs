@@ -124,7 +124,8 @@ pub(super) fn passages(samples: &[Sample], path: &Path) -> Vec<Option<Passage>> 
     };
     let spaced = |(i, own): (usize, &Option<Passage>)| {
         let own = (*own)?;
-        let ns = |bytes: f64| (bytes / usual(i) * 1e9) as u64;
+        let usual = usual(i);
+        let ns = |bytes: f64| (bytes / usual * 1e9) as u64;
         (ns(path.payload.into()) >= SPACED).then_some(Passage {
             ns: own.ns.min(ns(own.bytes as f64)),
             ..own

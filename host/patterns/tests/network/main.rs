@@ -438,14 +438,10 @@ fn what_is_too_large_for_the_path_is_told() {
     }
 }
 
-/// Small messages pass before, and setups meanwhile; or the small ends of large messages do, as SACK tells. Where no data passes at all, it
-/// can be anything that keeps it back.
-#[test]
-fn what_is_too_large_is_told_when_only_setups_pass_meanwhile() {
-    for (icon, above, is_told) in [("200-400", 1000, true), ("5000", 1000, true), ("5000", 120, false)] {
-        let near = format!("delay_ms = 5, hops = 3, black_hole_above = {above}");
-        let more = format!(
-            r#"
+/// Dialogues of which one asks for a page of 5,000 bytes, another for an icon of so many.
+fn icons_and_images(icon: &str) -> String {
+    format!(
+        r#"
 [exchange.icon]
 request = "300"
 response = [{{ writes = "{icon}" }}]
@@ -462,7 +458,19 @@ client = "users"
 service = "pages"
 body = ["image"]
 close = "client_fin"
-[[load]]
+"#
+    )
+}
+
+/// Small messages pass before, and setups meanwhile; or the small ends of large messages do, as SACK tells. Where no data passes at all, it
+/// can be anything that keeps it back.
+#[test]
+fn what_is_too_large_is_told_when_only_setups_pass_meanwhile() {
+    for (icon, above, is_told) in [("200-400", 1000, true), ("5000", 1000, true), ("5000", 120, false)] {
+        let near = format!("delay_ms = 5, hops = 3, black_hole_above = {above}");
+        let more = format!(
+            r#"
+{}[[load]]
 dialogue = "icons"
 to_s = 4
 per_s = 2.0
@@ -471,7 +479,8 @@ dialogue = "images"
 from_s = 5
 to_s = 38
 per_s = 1.0
-"#
+"#,
+            icons_and_images(icon)
         );
         let site = Site {
             near: ["delay_ms = 5, hops = 3", Box::leak(near.into_boxed_str())],
@@ -489,23 +498,7 @@ per_s = 1.0
 fn pages_over_a_narrow_path(before_tap: bool, per_s: f64, s: f64) -> Vec<Finding> {
     let more = format!(
         r#"
-[exchange.image]
-request = "300"
-response = [{{ writes = "5000" }}]
-[exchange.icon]
-request = "300"
-response = [{{ writes = "200" }}]
-[dialogue.icons]
-client = "users"
-service = "pages"
-body = ["icon"]
-close = "client_fin"
-[dialogue.images]
-client = "users"
-service = "pages"
-body = ["image"]
-close = "client_fin"
-[[load]]
+{}[[load]]
 dialogue = "icons"
 from_s = 30
 to_s = 32
@@ -516,6 +509,7 @@ from_s = 5
 to_s = {}
 per_s = {per_s}
 "#,
+        icons_and_images("200"),
         5.0 + s
     );
     let narrow = "delay_ms = 5, hops = 3, black_hole_above = 1000";
