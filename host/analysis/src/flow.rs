@@ -1062,6 +1062,10 @@ impl Flow {
         }
         // Where its end came again, whether it arrived is not known.
         done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
+        done.paused = match &request {
+            Some(charged) if !done.overlapped => charged.by.of(limits::Cause::Application),
+            _ => 0,
+        };
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;

@@ -45,6 +45,7 @@ mod port_scan;
 mod ports;
 mod random;
 mod rank;
+mod request_pauses;
 mod response_bands;
 mod responses;
 mod retransmission_times;

@@ -20,7 +20,7 @@ use crate::newest::Newest;
 use crate::routes::{self, Route, ServiceKey};
 use crate::sleep::ApplicationSleep;
 use crate::timeline::Timeline;
-use crate::{delayed_ack, response_bands, slowing_responses, tiny_segments};
+use crate::{delayed_ack, request_pauses, response_bands, slowing_responses, tiny_segments};
 
 /// Services, and requests of all of them, that have a row; those that come later have none.
 const SERVICES: usize = 256;
@@ -194,6 +194,8 @@ pub(crate) struct Service {
     pub first: u64,
     pub lossy: u64,
     pub least: u64,
+    /// How long clients had nothing to send within its requests, where that was [`LONG`].
+    pub pauses: Option<Durations>,
     /// Smallest round trips of its connections.
     pub trips: Durations,
     /// Time until segments of its responses came again that were lost before the tap, as far as that shows.
@@ -218,6 +220,7 @@ impl Service {
             first: 0,
             lossy: 0,
             least: 0,
+            pauses: None,
             trips: Durations::default(),
             repeats: Durations::default(),
         }
@@ -791,6 +794,9 @@ impl Detector for Responses {
         if trip > 0 {
             own.trips.add(trip);
         }
+        if facts.paused >= LONG && facts.losses == 0 {
+            own.pauses.get_or_insert_default().add(facts.paused);
+        }
         let number = self.request(service, transaction.request);
         let row = match number {
             Some(number) => &mut self.requests[number],
@@ -852,6 +858,7 @@ impl Detector for Responses {
         let services = self.services();
         tiny_segments::findings(&services, &self.requests, out);
         delayed_ack::findings(&services, &self.requests, out);
+        request_pauses::findings(&services, out);
         slowing_responses::findings(&services, &self.requests, timeline, out);
     }
 }

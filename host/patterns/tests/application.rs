@@ -462,8 +462,9 @@ fn keep_alives_have_their_interval_and_closed_windows_their_host() {
 }
 
 /// What this file is about.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "APPLICATION_SLEEP",
+    "REQUEST_PAUSES",
     "RESPONSE_BANDS",
     "DELAYED_ACK",
     "TINY_SEGMENTS",
@@ -475,6 +476,7 @@ const KINDS: [&str; 6] = [
 fn has(name: &str, kind: &str) -> bool {
     let names: &[&str] = match kind {
         "APPLICATION_SLEEP" => &["app-sleep"],
+        "REQUEST_PAUSES" => &["request-pauses"],
         "RESPONSE_BANDS" => &["response-bands"],
         "DELAYED_ACK" => &["delayed-ack"],
         "TINY_SEGMENTS" => &["tiny-segments"],
@@ -506,6 +508,19 @@ fn other_scenarios_have_other_findings() {
             assert!(found.is_empty(), "{name}: {found:?}");
         }
     }
+}
+
+/// Clients that wait for a timer of their own within their requests.
+#[test]
+fn a_timer_within_requests_is_told_with_its_length() {
+    let analysis = analyze(&built_in("request-pauses", 0.5, 11), 0);
+    let found = of_kind(&analysis, "REQUEST_PAUSES");
+    assert_eq!(found.len(), 1, "{found:?}");
+    let requests = analysis.transactions.iter().filter(|t| t.request_bytes > 0).count() as f64;
+    let of = |key: &str| value(found[0], key);
+    assert!((of("seconds") - 1.0).abs() < 0.02, "{found:?}");
+    assert!(of("share") > 0.99, "{found:?}");
+    assert!((of("costSeconds") / requests - 1.0).abs() < 0.03, "{requests}: {found:?}");
 }
 
 /// A tier that sleeps alone: the other falls silent after it, and does not sleep. Beside it, how often data is lost.

@@ -33,6 +33,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("TINY_SEGMENTS", "tab-signatures"),
     ("RESPONSE_BANDS", "fig-transactions"),
     ("DELAYED_ACK", "fig-transactions"),
+    ("REQUEST_PAUSES", "fig-transactions"),
     ("CONNECTION_PER_TRANSACTION", "fig-durations"),
     ("ABORTIVE_CLOSE", "fig-durations"),
     ("FOREIGN_RST", "fig-durations"),

@@ -693,6 +693,7 @@ built_in!(
     "receiver-limited",
     "refused",
     "reordering",
+    "request-pauses",
     "response-bands",
     "route-change",
     "sender-limited",

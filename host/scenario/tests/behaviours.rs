@@ -141,6 +141,11 @@ fn check(name: &str) -> bool {
                 .collect();
             data.iter().filter(|&&len| len == 29).count() * 2 > data.len()
         }
+        "request-pauses" => {
+            let took = |line: &Value| utc(line, "server_request_last_ns") - utc(line, "request_write_start_ns");
+            let mut done = ran.transactions().filter(|line| line["complete"] == true);
+            !lost && done.all(|line| (1.0..1.03).contains(&took(line)))
+        }
         "response-bands" => {
             let took = |line: &Value| utc(line, "response_last_ns") - utc(line, "request_write_start_ns");
             let times: Vec<f64> = ran

@@ -241,9 +241,10 @@ impl Collector {
     }
 }
 
+/// The findings in the order of the report: most serious first.
 fn print_findings(findings: &[Finding], note: &str, out: &mut dyn Write) -> io::Result<()> {
     heading(out, "Findings", note)?;
-    for finding in findings {
+    for finding in weir_report::ranked(findings) {
         let color = match finding.severity.as_str() {
             "CRITICAL" => AnsiColor::Red,
             "WARNING" => AnsiColor::Yellow,

@@ -24,7 +24,7 @@ const KINDS: [(&str, &[&str]); 8] = [
 ];
 
 /// What each built-in scenario shows first, and what else is true there and may be said aloud.
-const SHOWN: [(&str, &str, &[&str]); 36] = [
+const SHOWN: [(&str, &str, &[&str]); 37] = [
     ("healthy", "", &[]),
     ("abortive-close", "ABORTIVE_CLOSE", &[]),
     ("ack-loss", "NEEDLESS_REPEATS", &["RETRANSMISSION_RATE", "SYN_LOSS"]),
@@ -54,6 +54,7 @@ const SHOWN: [(&str, &str, &[&str]); 36] = [
     ("receiver-limited", "RECEIVER_LIMITED", &[]),
     ("refused", "FAILED_CONNECTIONS", &[]),
     ("reordering", "REORDERING", &["RETRANSMISSION_RATE"]),
+    ("request-pauses", "REQUEST_PAUSES", &[]),
     ("response-bands", "RESPONSE_BANDS", &[]),
     ("route-change", "ROUTE_CHANGE", &["RTT_SHIFT"]),
     ("sender-limited", "SENDER_LIMITED", &[]),
