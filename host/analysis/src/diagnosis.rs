@@ -3,6 +3,7 @@
 
 use weir_messages::v1;
 
+use crate::ceilings::{Mishap, at_unscaled_most, mishap};
 use crate::findings::RETRANSMISSION_LINE;
 use crate::flow::Flow;
 use crate::given::Given;
@@ -137,6 +138,10 @@ pub(crate) struct Known {
     /// See [`Finished::inferred`].
     pub inferred: u64,
     pub windows: SmallWindows,
+    /// Of the time of receivers' windows, that of windows as large as they can be without scaling, which the handshake lacks; and of those that
+    /// a wrong scale left, ns.
+    unscaled: u64,
+    mishap: u64,
     /// Most of what was sent again was not needed.
     is_needless: bool,
 }
@@ -146,6 +151,31 @@ impl Known {
     pub const fn add(&mut self, done: &Finished, time: &TimeShares) {
         self.inferred = self.inferred.saturating_add(done.inferred);
         self.windows.add(done, time);
+    }
+
+    /// A connection is over, on which a side's transfers were limited by the receiver's window for so many ns.
+    fn scaled(&mut self, flow: &Flow, side: usize, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        let mishap = mishap(flow, 1 - side, &flow.measure(Given::default()));
+        if matches!(mishap, Some(Mishap::Applied(_) | Mishap::Unheard(_))) {
+            self.mishap = self.mishap.saturating_add(ns);
+        } else if at_unscaled_most(flow, 1 - side).is_some() {
+            self.unscaled = self.unscaled.saturating_add(ns);
+        }
+    }
+
+    /// What would save most of the time of receivers' windows, which is so many ns.
+    const fn window_remedy(&self, all: u64) -> &'static str {
+        let most = all - all / 2;
+        if self.mishap >= most {
+            "a window scale that is applied as agreed (WINDOW_SCALE_MISHAP)"
+        } else if self.unscaled >= most {
+            "window scaling on both sides (RFC 7323): windows are as large as they can be without"
+        } else {
+            "a larger window, or a receiver that reads faster"
+        }
     }
 }
 
@@ -228,6 +258,7 @@ impl Figures {
                 side.nagle = side.nagle.saturating_add(transfer.total.by.of(Cause::Nagle));
                 self.link = self.link.max(transfer.link().unwrap_or(0.0));
                 self.unbalanced = self.unbalanced.saturating_add(transfer.unbalanced);
+                self.known.scaled(flow, s, transfer.total.by.receiver());
             }
         }
         if payload > self.most {
@@ -323,11 +354,7 @@ impl Figures {
             ("LATENCY", time.latency, "fewer turns, or a shorter path"),
             ("BANDWIDTH", time.bandwidth, "a faster link, or fewer bytes"),
             ("CONGESTION", time.congestion, "a link without queues"),
-            (
-                "RECEIVER_WINDOW",
-                time.receiver,
-                "a larger window, or a receiver that reads faster",
-            ),
+            ("RECEIVER_WINDOW", time.receiver, known.window_remedy(time.receiver)),
             ("SENDER", time.sender, "a larger send buffer"),
             ("NAGLE", time.nagle, "one write for each message, or TCP_NODELAY"),
             ("LOSS_RECOVERY", time.recovery, "a path without loss"),

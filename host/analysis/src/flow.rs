@@ -949,14 +949,10 @@ impl Flow {
             self.extras.make_limits(pool).sides[s].learn_cut(b, tail, window, payload);
         }
         let path = self.limit_path(s, given);
-        // A block as long as the unscaled window was cut by it: that is no chance. Where the window has a scale, a piece may be as long; two of
-        // them one behind the other, each alone on its way, are none: their sender does not know of the scale.
+        // A block as long as the unscaled window was cut by it.
         let fills = u32::from(b.window) == b.bytes && b.bytes < path.payload;
-        let alone = fills && tail.is_some() && b.flight <= b.bytes;
         let transfer = &mut self.extras.make_limits(pool).sides[s];
-        let again = std::mem::replace(&mut transfer.unscaled, alone) && alone;
-        transfer.unscaled_pieces += u32::from(again && scale.is_some_and(|shift| shift > 0));
-        let unscaled = if scale.is_none() { fills } else { again };
+        let unscaled = transfer.fills_field(b, tail.map(|tail| tail.last), fills, scale, &path);
         let scale = if unscaled { Some(0) } else { scale }.filter(|_| b.known & 2 != 0);
         let window = scale.map(|shift| u32::from(b.window) << shift);
         transfer.waited_since(b, shared.and_then(|shared| shared.busy_since), tail);
@@ -1063,7 +1059,7 @@ impl Flow {
         // Where its end came again, whether it arrived is not known.
         done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
         done.paused = match &request {
-            Some(charged) if !done.overlapped => charged.by.of(limits::Cause::Application),
+            Some(charged) if !done.overlapped => charged.longest,
             _ => 0,
         };
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];

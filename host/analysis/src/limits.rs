@@ -107,8 +107,9 @@ pub(crate) struct Transfer {
     pieces: Pieces,
     /// End of the last piece below a segment.
     small: Option<u32>,
-    /// The last block was alone on its way, and as long as the field of the window that its sender had heard of.
-    pub unscaled: bool,
+    /// The last block was alone on its way, and as long as the field of the window that its sender had heard of, and so were others
+    /// before it: the last packet before the first of them.
+    unscaled: Option<u64>,
     /// Such blocks behind another, under a window with a scale.
     pub unscaled_pieces: u32,
     /// Something was lost behind the last block, and the congestion window had room for more than that.
@@ -410,6 +411,25 @@ impl Transfer {
         });
     }
 
+    /// A block that is (`fills`) as long as the field of the window, and so alone on its way behind what ended at `before`; its scale is
+    /// `shift`. Returns whether that field was the window for its sender: where the window has a scale, a piece may be as long; two of
+    /// them one behind the other are no chance, their sender does not know of the scale.
+    pub fn fills_field(&mut self, b: &Block, before: Option<u64>, fills: bool, shift: Option<u8>, path: &Path) -> bool {
+        let alone = before.filter(|_| fills && b.flight <= b.bytes);
+        let since = alone.map(|before| self.unscaled.unwrap_or(before));
+        let again = self.unscaled.is_some() && alone.is_some();
+        self.unscaled = since;
+        match (shift, since) {
+            (None, _) => return fills,
+            (Some(1..), Some(since)) if again => {
+                self.unscaled_pieces += 1;
+                self.span(since, b.first, Cause::SmallWindow, path);
+            }
+            _ => {}
+        }
+        again
+    }
+
     fn span(&mut self, from: u64, to: u64, cause: Cause, path: &Path) {
         self.known_span(from, to, (cause, Sure::ByTrips), path);
     }
@@ -511,6 +531,7 @@ impl Transfer {
         let application = done.by.of(Cause::Application);
         done.doubtful = done.doubtful.min(application + done.by.of(Cause::Unknown));
         done.quiet = done.quiet.min(application);
+        done.longest = done.longest.min(application);
         self.total.join(&done);
         self.forget(next);
         done

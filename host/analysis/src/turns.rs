@@ -228,7 +228,7 @@ pub struct Finished {
     pub(crate) missed: Option<u64>,
     /// How far the client's time before it may be from the truth, ns.
     pub(crate) client_uncertain: Option<u64>,
-    /// Of its request, that its sender had nothing to send, ns; 0 where something crossed.
+    /// Longest time within its request in which the client had nothing to send, ns; 0 where something crossed.
     pub paused: u64,
     /// Time of a receiver's window whose scale was inferred from what filled it, ns: another limit of that size looks the same.
     pub(crate) inferred: u64,

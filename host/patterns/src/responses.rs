@@ -194,7 +194,7 @@ pub(crate) struct Service {
     pub first: u64,
     pub lossy: u64,
     pub least: u64,
-    /// How long clients had nothing to send within its requests, where that was [`LONG`].
+    /// The longest time within each of its requests in which the client had nothing to send, where that was [`LONG`].
     pub pauses: Option<Durations>,
     /// Smallest round trips of its connections.
     pub trips: Durations,

@@ -520,7 +520,10 @@ fn a_timer_within_requests_is_told_with_its_length() {
     let of = |key: &str| value(found[0], key);
     assert!((of("seconds") - 1.0).abs() < 0.02, "{found:?}");
     assert!(of("share") > 0.99, "{found:?}");
-    assert!((of("costSeconds") / requests - 1.0).abs() < 0.03, "{requests}: {found:?}");
+    assert!(
+        (of("costSeconds") / requests - 1.0).abs() < 0.03,
+        "{requests}: {found:?}"
+    );
 }
 
 /// A tier that sleeps alone: the other falls silent after it, and does not sleep. Beside it, how often data is lost.

@@ -98,6 +98,8 @@ pub(crate) struct Charged {
     pub doubtful: u64,
     /// Pauses of the application in which nothing was sent for as long as a user may think, ns.
     pub quiet: u64,
+    /// The longest pause of the application, ns.
+    pub longest: u64,
 }
 
 impl Charged {
@@ -127,6 +129,7 @@ impl Charged {
         self.queued_buffer = self.queued_buffer.saturating_add(other.queued_buffer);
         self.doubtful = self.doubtful.saturating_add(other.doubtful);
         self.quiet = self.quiet.saturating_add(other.quiet);
+        self.longest = self.longest.max(other.longest);
     }
 
     /// A transfer that had one limit.

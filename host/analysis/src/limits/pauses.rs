@@ -124,6 +124,7 @@ impl Transfer {
             if small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
                 self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
             }
+            self.pending.longest = self.pending.longest.max(gap);
             if gap > USER_THINK {
                 self.pending.quiet = self.pending.quiet.saturating_add(gap);
             }
