@@ -142,6 +142,10 @@ pub(crate) struct Known {
     /// a wrong scale left, ns.
     unscaled: u64,
     mishap: u64,
+    /// Of the time of repeats, that of connections that ended in silence, ns.
+    silence: u64,
+    /// Setups on ports of which the server still had an older connection, beyond their round trips, ns.
+    collided: u64,
     /// Most of what was sent again was not needed.
     is_needless: bool,
 }
@@ -163,6 +167,36 @@ impl Known {
             self.mishap = self.mishap.saturating_add(ns);
         } else if at_unscaled_most(flow, 1 - side).is_some() {
             self.unscaled = self.unscaled.saturating_add(ns);
+        }
+    }
+
+    /// A connection with trouble is over.
+    fn troubled(&mut self, flow: &Flow, in_vain: u64) {
+        if in_vain > 0 {
+            let recovery = flow.turn.as_ref().map_or(0, |turn| turn.time().recovery);
+            self.silence = self.silence.saturating_add(recovery);
+        }
+        if flow.met_older() {
+            let setup = flow.setup_time();
+            self.collided = self.collided.saturating_add(setup.protocol - setup.recovery);
+        }
+    }
+
+    /// What would save most of the time of repeats, which is so many ns.
+    const fn recovery_remedy(&self, all: u64) -> &'static str {
+        if self.silence >= all - all / 2 {
+            "a path that does not cut connections off (DEAD_CONNECTIONS, MTU_BLACK_HOLE)"
+        } else {
+            "a path without loss"
+        }
+    }
+
+    /// The same of what has no other name.
+    const fn other_remedy(&self, all: u64) -> &'static str {
+        if self.collided >= all - all / 2 {
+            "ports that the server has forgotten (PORT_COLLISION)"
+        } else {
+            "not known"
         }
     }
 
@@ -188,6 +222,8 @@ struct Side {
     bytes: u64,
     data: u64,
     retransmitted: u64,
+    /// Of these, those into silence: they tell of no loss of single packets.
+    in_vain: u64,
     needless: u64,
     out_of_order: u64,
     triples: u64,
@@ -245,8 +281,9 @@ impl Figures {
             side.in_flight = side.in_flight.max(d.flight_max);
             side.data = side.data.saturating_add(flow.data_packets(s));
             payload += d.payload;
-            if flow.extras.trouble().is_some() {
+            if let Some(trouble) = flow.extras.trouble() {
                 let counts = flow.counts(s);
+                side.in_vain += trouble.in_vain[s].min(counts.retransmitted_data);
                 side.retransmitted += counts.retransmitted_data;
                 side.needless += counts.spurious;
                 side.out_of_order += counts.out_of_order;
@@ -261,6 +298,9 @@ impl Figures {
                 self.known.scaled(flow, s, transfer.total.by.receiver());
             }
         }
+        if let Some(trouble) = flow.extras.trouble() {
+            self.known.troubled(flow, trouble.in_vain[0] + trouble.in_vain[1]);
+        }
         if payload > self.most {
             self.most = payload;
             self.path = flow.measure(Given::default());
@@ -270,14 +310,15 @@ impl Figures {
     fn value(&self, category: &str, time: &TimeShares) -> f64 {
         let of_time = |ns: u64| ns as f64 / time.total().max(1) as f64;
         let [c, s] = &self.sides;
-        let of_data = |n: u64| n as f64 / (c.data + s.data).max(1) as f64;
+        let in_vain = c.in_vain + s.in_vain;
+        let of_data = |n: u64| n as f64 / (c.data + s.data - in_vain).max(1) as f64;
         if let Some(value) = time_of(category, time) {
             return value;
         }
         match category {
             "FROZEN_WINDOW" => of_time(c.closed.saturating_add(s.closed)),
             "NAGLE" => of_time(c.nagle.saturating_add(s.nagle)),
-            "RETRANSMISSIONS" => of_data(c.retransmitted + s.retransmitted),
+            "RETRANSMISSIONS" => of_data(c.retransmitted + s.retransmitted - in_vain),
             "OUT_OF_SEQUENCE" => of_data(c.out_of_order + s.out_of_order),
             _ => self.resets as f64 / self.connections.max(1) as f64,
         }
@@ -357,9 +398,9 @@ impl Figures {
             ("RECEIVER_WINDOW", time.receiver, known.window_remedy(time.receiver)),
             ("SENDER", time.sender, "a larger send buffer"),
             ("NAGLE", time.nagle, "one write for each message, or TCP_NODELAY"),
-            ("LOSS_RECOVERY", time.recovery, "a path without loss"),
+            ("LOSS_RECOVERY", time.recovery, known.recovery_remedy(time.recovery)),
             ("CONGESTION_WINDOW", time.slow_start, windows),
-            ("PROTOCOL_OTHER", other, "not known"),
+            ("PROTOCOL_OTHER", other, known.other_remedy(other)),
         ];
         let mut costs: Vec<_> = costs.into_iter().filter(|cost| cost.1 > 0).collect();
         costs.sort_by_key(|cost| std::cmp::Reverse(cost.1));

@@ -25,7 +25,7 @@ use crate::shares::{self, Measure, Recovery, Tails, TimeShares};
 use crate::sink::Ends;
 use crate::turns::{ClientFin, Finished, Left, Responses, Rest, Turn, Unseen};
 use crate::twins::First;
-use crate::verdict::{Class, Place, Verdict, sign};
+use crate::verdict::{Class, Evidence, Place, Verdict, sign};
 use crate::windows::{Closed, Windows};
 
 /// Which packet closed the connection first.
@@ -1328,6 +1328,13 @@ impl Flow {
         }
         let limits = self.extras.make_limits(pool);
         Some(limits.sides[s].settle(from, to, next, &path))
+    }
+
+    /// The server answered a SYN by an ACK of an older connection of these ports.
+    pub fn met_older(&self) -> bool {
+        let handshake = self.extras.trouble().map(|trouble| &trouble.handshake);
+        let is_challenged = |(_, _, evidence): (_, _, Evidence)| evidence.has(sign::CHALLENGED);
+        handshake.is_some_and(|handshake| handshake.verdicts(&self.setup, self.known()).any(is_challenged))
     }
 
     /// Whose time the handshake took.

@@ -2631,8 +2631,17 @@ fn repeats_into_silence_are_no_reason_for_a_high_rate() {
             .any(|e| e.starts_with("5 of them were sent into silence")),
         "{rate:?}"
     );
+    let about = |a: &v1::Analysis| {
+        let summary = a.summary.as_ref().unwrap();
+        let recovery = summary.bottlenecks.iter().find(|b| b.name == "LOSS_RECOVERY").unwrap();
+        let repeats = summary.diagnosis.iter().find(|row| row.category == "RETRANSMISSIONS");
+        let is_told = repeats.unwrap().verdict == "BOTTLENECK";
+        (recovery.remedy.contains("DEAD_CONNECTIONS"), is_told)
+    };
+    assert_eq!(about(&a), (true, false));
     let a = analyze(&with_repeats(5, true));
     assert_eq!(found(&a, "RETRANSMISSION_RATE").unwrap().severity, "CRITICAL");
+    assert_eq!(about(&a), (false, true));
 
     #[derive(Default)]
     struct Rested(Vec<[u32; 2]>);
