@@ -475,9 +475,15 @@ impl Flow {
             segment: self.setup.payload(),
             sack: sack(0) && sack(1),
             reach: self.reach(side),
+            queue: trip.is_some_and(|trip| self.queue_stands(side, trip)),
             reset: self.sent_rst(1 - (side & 1)),
             fin: self.sent_fin(side).then(|| (self.ids[side & 1], self.fin_time(side))),
         }
+    }
+
+    fn queue_stands(&self, side: usize, smallest: u64) -> bool {
+        let limits = self.extras.limits();
+        limits.is_some_and(|limits| limits.sides[side & 1].queue_stands(smallest))
     }
 
     /// What `block` of `side` begins with was not seen; and whether its receiver has it all the same.

@@ -219,6 +219,9 @@ signs! {
     QUEUED = 39, 0.9;
     /// As many duplicate ACKs came as segments above the loss had passed, but for those that were found lost.
     ALL_ANSWERED = 38, 0.9;
+    /// The round trip to the receiver that was timed last before it stood above the smallest: packets waited in a queue behind the tap. It tells
+    /// why it may have been lost, not whether.
+    QUEUE_STOOD = 40, 0.0;
 }
 
 /// A set of signs.

@@ -460,6 +460,8 @@ mod tests {
             first: true,
             episode: 1,
             seq: 1,
+            in_queue: false,
+            is_step: false,
             smaller: 0,
         };
         assert!(first.may_be_dropped(&loss(1, 1_200 * MS)));

@@ -30,6 +30,8 @@ const WIDER: usize = 16;
 const UNEVEN: f64 = 1.2;
 /// Of losses that are not at random.
 const UNPROVEN: &str = "no rhythm is proven, for which more of its periods may be needed";
+/// Repairs one by one from which on that is worth a word.
+const STEPS: usize = 5;
 /// Losses of a segment from which on it is stuck.
 const STUCK: usize = 3;
 /// Slots are put together by pairs, again and again, down to so many.
@@ -197,6 +199,22 @@ fn finding(
         ));
     }
     evidence.push(sums.waited());
+    let of_losses = |is: fn(&Loss) -> bool| losses.iter().filter(|loss| is(loss)).count();
+    let (in_queue, steps) = (of_losses(|loss| loss.in_queue), of_losses(|loss| loss.is_step));
+    let is_queue = 2 * in_queue >= losses.len();
+    if is_queue {
+        evidence.push(format!(
+            "{} of them were lost while packets waited in a queue behind the tap, as the round trips before them tell: what a full queue drops is lost so",
+            count(in_queue as u64)
+        ));
+    }
+    let is_by_steps = steps >= STEPS && 2 * steps >= losses.len();
+    if is_by_steps {
+        evidence.push(format!(
+            "{} of them were repaired one by one, a round trip each, as a sender does that hears of no SACK blocks (RFC 6582)",
+            count(steps as u64)
+        ));
+    }
     // What arrived of the same data while these did not.
     let smaller = losses.iter().map(|loss| loss.smaller).max().filter(|bytes| *bytes > 0);
     evidence.push(if let (Some(_), Some(bytes)) = (stuck, smaller) {
@@ -206,6 +224,9 @@ fn finding(
         )
     } else if stuck.is_some() {
         "it may also be an outage, or a path that does not carry segments of that size (MTU): see whether anything passed meanwhile, and how large"
+            .to_owned()
+    } else if is_queue {
+        "it may also be something that loses at random while the link is busy: see whether as many are lost when it is not"
             .to_owned()
     } else if bursts.is_clear || bursts.uneven.is_some() {
         "it may also be a queue that overflows in bursts of traffic, or a policer that drops what exceeds its rate: see whether throughput is highest then"
@@ -222,13 +243,23 @@ fn finding(
         ));
     }
     evidence.push(format!(
-        "next: {}read the error and drop counters of the ports {}, device by device",
+        "next: {}{}read the error and drop counters of the ports {}, device by device{}",
+        if is_by_steps {
+            "let both sides use SACK (RFC 2018): it repairs several losses in a round trip; "
+        } else {
+            ""
+        },
         if stuck.is_some() {
             "find by pings with DF how large a packet may be on this path; if those of full size pass, "
         } else {
             ""
         },
-        sums.way(&client, &server)
+        sums.way(&client, &server),
+        if is_queue {
+            ": where packets wait, the queue drops them; a faster link, less traffic at a time, or active queue management (RFC 7567) make it drop less"
+        } else {
+            ""
+        }
     ));
     let mut values = vec![
         ("share", share),

@@ -83,6 +83,10 @@ pub(crate) struct Loss {
     /// Number of its recovery in its direction; 0: it never came again.
     pub episode: u32,
     pub seq: u32,
+    /// A queue stood behind the tap, where it was lost.
+    pub in_queue: bool,
+    /// An ACK that stops at it asked for it, and nothing told of what came behind it: a recovery without SACK.
+    pub is_step: bool,
     /// Bytes of the largest piece behind it that had arrived, if that is smaller; else 0.
     pub smaller: u32,
 }
@@ -508,6 +512,8 @@ impl Detector for Losses {
                 first: verdict.begins || verdict.class == Class::Lost,
                 episode: verdict.episode,
                 seq: verdict.seq,
+                in_queue: verdict.place == Place::BehindTap && verdict.evidence.has(sign::QUEUE_STOOD),
+                is_step: verdict.evidence.has(sign::PARTIAL_ACK) && !verdict.evidence.has(sign::SACK_HOLE),
                 smaller: verdict.smaller_arrived,
             }),
             Place::Nowhere => {}

@@ -2,7 +2,9 @@
 
 use weir_record::Block;
 
-use super::path::{Path, is_prompt};
+use super::Transfer;
+use super::path::{Path, SLACK, is_prompt};
+use super::trips::QUEUE;
 
 /// ns between segments; 1,500 bytes at 120 Mbit/s.
 pub(super) const SPACED: u64 = 100_000;
@@ -30,6 +32,14 @@ pub(super) struct Sample {
     pub at_edge: Option<bool>,
     /// Since the sample before.
     pub tally: Tally,
+}
+
+impl Transfer {
+    /// Whether the newest round trip to the receiver stands above the smallest as those of a queue do (see [`super::trips`]).
+    pub fn queue_stands(&self, smallest: u64) -> bool {
+        let newest = self.samples.last();
+        newest.is_some_and(|sample| sample.rtt as f64 > smallest as f64 * QUEUE + SLACK as f64)
+    }
 }
 
 impl Sample {

@@ -14,7 +14,7 @@ const FLAT_TRIPS: usize = 3;
 /// Differences up to this are none.
 pub(super) const FLAT: f64 = 1.15;
 /// Round trips above the smallest by this factor are queueing.
-const QUEUE: f64 = 1.25;
+pub(super) const QUEUE: f64 = 1.25;
 /// Round trips that are not longer than the smallest by this factor had no queue.
 const EMPTY: f64 = 1.06;
 /// Round trips longer than the smallest by this factor are queueing for the most part.

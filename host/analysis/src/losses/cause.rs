@@ -25,7 +25,8 @@ impl Losses {
         let mut evidence = entry
             .evidence
             .with_if(sign::UNSEEN, unseen > 0)
-            .with_if(sign::SEEN, unseen == 0);
+            .with_if(sign::SEEN, unseen == 0)
+            .with_if(sign::QUEUE_STOOD, path.queue);
         for s in signs.signs() {
             evidence = evidence.with(s);
         }
@@ -133,7 +134,10 @@ impl Losses {
     /// About when the copy before a repeat passed the tap.
     pub(super) fn first_copy(&self, entry: &Entry, e: &Event, path: Path) -> u64 {
         let waited = entry.cause.is_timer();
-        match self.open.last().filter(|_| entry.evidence.has(sign::BATCH)) {
+        // What a recovery without SACK repairs step by step had been sent before it began (RFC 6582 3.2).
+        let is_step = entry.evidence.has(sign::PARTIAL_ACK) && self.is_recovering(entry.range.from);
+        let follows = entry.evidence.has(sign::BATCH) || is_step;
+        match self.open.last().filter(|_| follows) {
             Some(before_this) => before_this.lost_at,
             // The timer ran from the last packet: RFC 6298 5.
             None if waited && since_data(e) != u64::MAX => entry.time.saturating_sub(since_data(e)),

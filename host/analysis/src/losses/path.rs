@@ -34,6 +34,8 @@ pub(crate) struct Path {
     pub sack: bool,
     /// Bytes from its ACK within which the receiver can speak of data: more than its window, or than was sent.
     pub reach: u32,
+    /// Packets waited in a queue on the way to the receiver, or back, as the newest round trip tells.
+    pub queue: bool,
     /// The receiver has sent a RST.
     pub reset: bool,
     /// IP id of the sender's first FIN, and when it passed (0: not known).

@@ -14,6 +14,7 @@ pub(super) const PATH: Path = Path {
     segment: 1460,
     sack: true,
     reach: 1 << 20,
+    queue: false,
     reset: false,
     fin: None,
 };
