@@ -1064,8 +1064,8 @@ impl Flow {
         }
         // Where its end came again, whether it arrived is not known.
         done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
-        done.paused = match &request {
-            Some(charged) if !done.overlapped => charged.longest,
+        done.paused_us = match &request {
+            Some(charged) if !done.overlapped => u32::try_from(charged.longest / 1_000).unwrap_or(u32::MAX),
             _ => 0,
         };
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];

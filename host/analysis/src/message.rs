@@ -281,7 +281,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         wait: None,
         missed: None,
         client_uncertain: None,
-        paused: 0,
+        paused_us: 0,
         inferred: 0,
         ends: [0; 2],
         response: times.response,

@@ -258,7 +258,7 @@ mod tests {
                 wait: None,
                 missed: None,
                 client_uncertain: None,
-                paused: 0,
+                paused_us: 0,
                 inferred: 0,
                 ends: [0; 2],
                 response: None,

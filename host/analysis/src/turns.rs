@@ -228,8 +228,8 @@ pub struct Finished {
     pub(crate) missed: Option<u64>,
     /// How far the client's time before it may be from the truth, ns.
     pub(crate) client_uncertain: Option<u64>,
-    /// Longest time within its request in which the client had nothing to send, ns; 0 where something crossed.
-    pub paused: u64,
+    /// Longest time within its request in which the client had nothing to send, µs; 0 where something crossed.
+    pub paused_us: u32,
     /// Time of a receiver's window whose scale was inferred from what filled it, ns: another limit of that size looks the same.
     pub(crate) inferred: u64,
     /// Sequence numbers behind the request and the response.
@@ -301,7 +301,7 @@ impl Finished {
             overlapped: false,
             missed: None,
             client_uncertain: None,
-            paused: 0,
+            paused_us: 0,
             inferred: 0,
             ends: [0; 2],
             amid: [false; 2],
@@ -857,7 +857,7 @@ impl Turn {
             overlapped: request.overlapped,
             missed,
             client_uncertain: None,
-            paused: 0,
+            paused_us: 0,
             inferred: 0,
             ends: [request.end, response.end],
             amid: [request.amid, response.amid],

@@ -1661,6 +1661,8 @@ fn a_partial_ack_asks_for_the_next_hole() {
     assert_eq!((v[0].cause, v[0].place), (Cause::Fast, Place::BehindTap));
     assert_eq!((v[1].cause, v[1].place), (Cause::Fast, Place::BehindTap));
     assert!(v[1].evidence.has(sign::PARTIAL_ACK));
+    // All that is repaired had been sent before the recovery began.
+    assert_eq!(v[1].lost_at, v[0].lost_at);
 }
 
 /// A whole flight is lost, and its sender goes on from the first segment, as ACKs let it: no duplicate ACK and no SACK asked for any of them.

@@ -30,8 +30,6 @@ const WIDER: usize = 16;
 const UNEVEN: f64 = 1.2;
 /// Of losses that are not at random.
 const UNPROVEN: &str = "no rhythm is proven, for which more of its periods may be needed";
-/// Repairs one by one from which on that is worth a word.
-const STEPS: usize = 5;
 /// Losses of a segment from which on it is stuck.
 const STUCK: usize = 3;
 /// Slots are put together by pairs, again and again, down to so many.
@@ -199,22 +197,11 @@ fn finding(
         ));
     }
     evidence.push(sums.waited());
-    let of_losses = |is: fn(&Loss) -> bool| losses.iter().filter(|loss| is(loss)).count();
-    let (in_queue, steps) = (of_losses(|loss| loss.in_queue), of_losses(|loss| loss.is_step));
-    let is_queue = 2 * in_queue >= losses.len();
-    if is_queue {
-        evidence.push(format!(
-            "{} of them were lost while packets waited in a queue behind the tap, as the round trips before them tell: what a full queue drops is lost so",
-            count(in_queue as u64)
-        ));
-    }
-    let is_by_steps = steps >= STEPS && 2 * steps >= losses.len();
-    if is_by_steps {
-        evidence.push(format!(
-            "{} of them were repaired one by one, a round trip each, as a sender does that hears of no SACK blocks (RFC 6582)",
-            count(steps as u64)
-        ));
-    }
+    let (queue, steps) = (sums.queue(), sums.steps());
+    let is_queue = queue.is_some();
+    evidence.extend(queue);
+    let is_by_steps = steps.is_some();
+    evidence.extend(steps);
     // What arrived of the same data while these did not.
     let smaller = losses.iter().map(|loss| loss.smaller).max().filter(|bytes| *bytes > 0);
     evidence.push(if let (Some(_), Some(bytes)) = (stuck, smaller) {

@@ -38,6 +38,9 @@ const PAUSE: u64 = 1_000_000_000;
 /// Pairs, those with most losses first, in which a period is looked for.
 const LOOKED_AT: usize = 8;
 
+/// Repairs one by one from which on that is worth a word.
+const STEPS: u64 = 5;
+
 /// What evidence says where [`Losses::shown`] leaves segments out.
 pub(crate) const HIDDEN: &str = "of what is lost before the tap, the last segment of a request or response leaves no gap: it counts neither as lost nor as sent, so more is lost than the count, at the same rate";
 
@@ -548,6 +551,11 @@ pub(crate) struct Sums {
     pub sides: [u64; 3],
     /// By sender and side (client's, server's).
     pub ways: [[u64; 2]; 2],
+    /// Recoveries, and those before which a queue stood: of a flight that is too large for it, a round trip tells of its first segment alone.
+    begun: u64,
+    in_queue: u64,
+    /// Packets that a recovery without SACK repaired one by one.
+    steps: u64,
     /// Recoveries of which it is known how long they took, and how long all of them did, ns.
     recoveries: u64,
     wait: u64,
@@ -565,6 +573,9 @@ impl Sums {
             let sender = usize::from(loss.from_server);
             let segments = loss.at_least_one();
             sums.by_sender[sender] += 1;
+            sums.begun += u64::from(loss.first);
+            sums.in_queue += u64::from(loss.first && loss.in_queue);
+            sums.steps += u64::from(loss.is_step);
             sums.segments[sender] += segments;
             sums.sides[loss.side as usize] += segments;
             if loss.side != Side::Unknown {
@@ -624,6 +635,27 @@ impl Sums {
                 )
             },
         )
+    }
+
+    /// Whether most were lost in a queue, in a sentence.
+    pub fn queue(&self) -> Option<String> {
+        (self.in_queue > 0 && 2 * self.in_queue >= self.begun).then(|| {
+            format!(
+                "{} of {} recoveries began while packets waited in a queue behind the tap, as the round trips before them tell: what a full queue drops is lost so",
+                count(self.in_queue),
+                count(self.begun)
+            )
+        })
+    }
+
+    /// Whether most were repaired one by one, in a sentence.
+    pub fn steps(&self) -> Option<String> {
+        (self.steps >= STEPS && 2 * self.steps >= self.total()).then(|| {
+            format!(
+                "{} of them were repaired one by one, a round trip each, as a sender does that hears of no SACK blocks (RFC 6582)",
+                count(self.steps)
+            )
+        })
     }
 
     /// Packets.

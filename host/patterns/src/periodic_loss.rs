@@ -61,12 +61,17 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     }
     evidence.push(whole.place(&client, &server));
     let more = load[0] / load[1].max(f64::MIN_POSITIVE);
-    evidence.push(if (1.0 / SAME_LOAD..SAME_LOAD).contains(&more) {
+    let queue = whole.queue();
+    let is_queue = queue.is_some();
+    evidence.push(if let Some(queue) = queue {
+        queue
+    } else if (1.0 / SAME_LOAD..SAME_LOAD).contains(&more) {
         "as much is sent inside as outside: the losses do not come from load".to_owned()
     } else {
         format!("inside, {more:.2} times as much is sent as outside: load may have a part in it")
     });
     evidence.push(whole.waited());
+    evidence.extend(whole.steps());
     let (missed_inside, missed) = all.missed(found);
     evidence.push(if missed == 0 {
         "the capture itself missed nothing: the losses are the network's".to_owned()
@@ -88,8 +93,12 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
         );
     }
     evidence.push(
-        "it may also be a job or a device on that side that is busy every time: a backup, a scan, a path that changes, a shaper that fills and empties"
-            .to_owned(),
+        if is_queue {
+            "it may also be the rhythm of what is sent: transfers that begin (slow start), or bursts, fill the queue each time"
+        } else {
+            "it may also be a job or a device on that side that is busy every time: a backup, a scan, a path that changes, a shaper that fills and empties"
+        }
+        .to_owned(),
     );
     evidence.push(format!(
         "next: capture on the far side of each device {} in turn; compare the error and drop counters of its ports with this rhythm",
@@ -107,7 +116,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     values.extend(whole.cost().map(|cost| ("costSeconds", cost)));
     let mut finding = make(
         "PERIODIC_LOSS",
-        if rates[0] > RETRANSMISSION_LINE {
+        if rates[0] > RETRANSMISSION_LINE && !is_queue {
             "CRITICAL"
         } else {
             "WARNING"

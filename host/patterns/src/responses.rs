@@ -794,8 +794,9 @@ impl Detector for Responses {
         if trip > 0 {
             own.trips.add(trip);
         }
-        if facts.paused >= LONG && facts.losses == 0 {
-            own.pauses.get_or_insert_default().add(facts.paused);
+        let paused = u64::from(facts.paused_us) * 1_000;
+        if paused >= LONG && facts.losses == 0 {
+            own.pauses.get_or_insert_default().add(paused);
         }
         let number = self.request(service, transaction.request);
         let row = match number {

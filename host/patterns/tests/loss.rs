@@ -451,6 +451,8 @@ fn shifts_of_round_trips_and_random_losses_are_found() {
     near(value(finding, "lost"), losses, 0.05, "lost");
     assert!(has(finding, "occurred between the tap and 10.2.0.10"), "{finding:?}");
     assert!(has(finding, "at random"), "{finding:?}");
+    assert!(!has(finding, "in a queue"), "{finding:?}");
+    assert!(has(finding, "worn cable"), "{finding:?}");
 
     let run = Net {
         near: ["", "burst = { enter = 0.0005, leave = 0.1, probability = 0.7 }"],
@@ -462,6 +464,32 @@ fn shifts_of_round_trips_and_random_losses_are_found() {
         "{:?}",
         run.found("LOSS")
     );
+}
+
+/// Long transfers over a narrow link whose queue is small: each window that grows too large loses a segment, at even times. Between hosts without
+/// SACK each segment is repaired by a round trip of its own.
+#[test]
+fn what_a_full_queue_drops_is_told_as_that() {
+    for sack in [true, false] {
+        let mut scenario = Scenario::load("bandwidth-limited").unwrap();
+        scenario.path[0].leg[0].backward.queue_bytes = 40_000;
+        scenario.exchange.get_mut("page").unwrap().response[0].writes = "30000000".to_owned();
+        for host in &mut scenario.host {
+            host.tcp.insert("sack".to_owned(), sack.into());
+        }
+        let run = play(scenario, 0.5, 7404);
+        let found = run.found("PERIODIC_LOSS");
+        let [finding] = found[..] else {
+            panic!("{:?}", run.answer.findings);
+        };
+        assert!(has(finding, "waited in a queue behind the tap"), "{finding:?}");
+        assert!(
+            !has(finding, "do not come from load") && !has(finding, "a backup"),
+            "{finding:?}"
+        );
+        assert_eq!(finding.severity, "WARNING");
+        assert_eq!(has(finding, "RFC 6582"), !sack, "{finding:?}");
+    }
 }
 
 const KINDS: [&str; 9] = [
