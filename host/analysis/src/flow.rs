@@ -680,6 +680,10 @@ impl Flow {
     /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
     pub fn trouble(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, pool: &mut Pool) -> bool {
         let s = side & 1;
+        if e.what & what::SACK != 0 {
+            // No interval has told of it yet, and much may have come since the handshake.
+            self.windows[s].interval(e.window, e.window);
+        }
         let (path, other_path) = (self.path(s), self.path(1 - s));
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
         let (opened, pending) = (self.first, !self.setup.is_done());

@@ -475,6 +475,20 @@ fn a_tail_loss_probe_that_is_sacked_was_lost_before() {
     assert!(verdicts(&c)[0].evidence.has(sign::SACKED_AFTER));
 }
 
+/// Before any interval has told of the receiver's window, that of its ACK tells how far from it its blocks can be.
+#[test]
+fn blocks_of_a_fast_start_are_evidence() {
+    let mut c = start();
+    for n in 0..151 {
+        seg(&mut c, 0.045 + 0.000_01 * f64::from(n), n);
+    }
+    c.sack(0.076, C, A, 1901, &[edges(140, 151)]);
+    seg(&mut c, 0.087, 1);
+    let v = only_verdict(&c);
+    assert_eq!((v.class, v.place), (Class::Retransmission, Place::BehindTap));
+    assert!(v.evidence.has(sign::SACK_HOLE));
+}
+
 #[test]
 fn a_repeat_without_evidence_is_unknown() {
     let mut c = start();

@@ -23,11 +23,10 @@ impl Losses {
             let is_near = more
                 .sack()
                 .all(|(from, to)| [from, to].iter().all(|edge| distance(*edge, e.ack) <= path.reach));
-            self.blocks = match self.blocks {
-                Blocks::Elsewhere => Blocks::Elsewhere,
-                _ if is_near => Blocks::Data,
-                _ => Blocks::Elsewhere,
-            };
+            // A device that shifts sequence numbers does so from the first on.
+            if self.blocks == Blocks::Nothing {
+                self.blocks = if is_near { Blocks::Data } else { Blocks::Elsewhere };
+            }
         }
         let more = more.filter(|_| self.blocks == Blocks::Data);
         // A D-SACK alone asks for nothing.
@@ -442,6 +441,21 @@ mod tests {
             let range = Range { from: 1000, to: 2000 };
             assert_eq!(losses.sacked.is_hole(range), sack);
         }
+    }
+
+    /// Such a device shifts them from the first on.
+    #[test]
+    fn a_far_block_behind_near_ones_leaves_them_evidence() {
+        let mut losses = Losses::default();
+        let e = Event {
+            what: what::SACK,
+            ack: 1000,
+            ..event(0, 0, 0, 0)
+        };
+        for to in [3000, 1 << 21] {
+            losses.heard(&e, Some(&one_block(2000, to)), 1, PATH);
+        }
+        assert!(losses.with_sack(PATH).sack);
     }
 
     /// Through a queue an answer takes ten times the smallest round trip, and when that is gone less than it.
