@@ -475,6 +475,52 @@ fn a_tail_loss_probe_that_is_sacked_was_lost_before() {
     assert!(verdicts(&c)[0].evidence.has(sign::SACKED_AFTER));
 }
 
+/// Sooner than that, and sooner than any answer came, it is about the first copy; in between it may be about either.
+#[test]
+fn a_block_that_covers_a_probe_too_soon_tells_of_no_loss() {
+    for (after, place, sign) in [
+        (0.002, Place::Nowhere, Some(sign::ACKED_TOO_SOON)),
+        (0.015, Place::Unknown, None),
+        (0.028, Place::BehindTap, Some(sign::SACKED_AFTER)),
+    ] {
+        let mut c = start();
+        for n in 0..3 {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 1);
+        seg(&mut c, 0.180, 2);
+        c.sack(0.180 + after, C, A, 1901, &[edges(2, 3)]);
+        let v = only_verdict(&c);
+        assert_eq!(v.place, place, "{after}");
+        for known in [sign::ACKED_TOO_SOON, sign::SACKED_AFTER] {
+            assert_eq!(v.evidence.has(known), sign == Some(known), "{after}");
+        }
+    }
+}
+
+/// Of three repeats, the D-SACK of the last tells that two copies came. A timer alone does not tell which.
+#[test]
+fn repeats_before_one_that_came_twice_are_unknown() {
+    for (twice, first) in [(true, Place::Unknown), (false, Place::BehindTap)] {
+        let mut c = start();
+        for n in 0..3 {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 2);
+        for at in [0.5, 1.2, 2.5] {
+            seg(&mut c, at, 2);
+        }
+        if twice {
+            c.sack(2.530, C, A, 3901, &[edges(2, 3)]);
+        } else {
+            ack(&mut c, 2.530, 3);
+        }
+        let last = if twice { Place::Nowhere } else { Place::BehindTap };
+        let places: Vec<_> = verdicts(&c).iter().map(|v| v.place).collect();
+        assert_eq!(places, [first, first, last]);
+    }
+}
+
 /// Before any interval has told of the receiver's window, that of its ACK tells how far from it its blocks can be.
 #[test]
 fn blocks_of_a_fast_start_are_evidence() {
@@ -531,7 +577,8 @@ fn only_verdict(c: &Conversation) -> Verdict {
 #[test]
 fn a_hole_that_shows_behind_its_repeat_was_lost_behind_the_tap() {
     let (lost, unknown) = ((Place::BehindTap, true), (Place::Unknown, false));
-    let came = (Place::BehindTap, false);
+    // Too soon for the repeat, and a queue may have shrunk.
+    let came = (Place::Unknown, false);
     for (says, told) in [
         (vec![(3, 4)], lost),
         (vec![(2, 3), (4, 5)], came),
@@ -782,6 +829,22 @@ fn an_ack_sooner_than_a_round_trip_is_that_of_the_first_copy() {
             (1 + spurious, 1 - spurious),
             "{at}"
         );
+    }
+}
+
+/// But what echoes the TSval of the repeat answers that, however soon: a queue has shrunk.
+#[test]
+fn an_ack_that_echoes_the_repeat_answers_it_however_soon() {
+    for (echo, place) in [(450, Place::Unknown), (300, Place::Nowhere)] {
+        let mut c = start_without_sack();
+        four_round_trips(&mut c);
+        for (at, stamp) in [(0.300, 300), (0.450, 450)] {
+            seg(&mut c, at, 4);
+            c.packets.last_mut().unwrap().options.timestamps = Some((stamp, 7));
+        }
+        ack(&mut c, 0.460, 5);
+        c.packets.last_mut().unwrap().options.timestamps = Some((8, echo));
+        assert_eq!(only_verdict(&c).place, place, "{echo}");
     }
 }
 

@@ -75,6 +75,12 @@ impl Path {
             .filter(|_| entry.tsval == 0)
     }
 
+    /// When an answer is due, ns after what it answers: a tenth less than the smallest round trip that is known.
+    pub(super) fn answer(self) -> Option<u64> {
+        let far = self.far.or(self.others).or(self.timed)?;
+        Some(far - far / 10)
+    }
+
     /// What passed the tap on its way to the sender so long before a segment of that, ns, may not have got there first. A tenth less than the
     /// smallest round trip, as in [`Self::soonest`].
     pub(super) fn crosses(self, before: u64) -> bool {
