@@ -464,9 +464,11 @@ impl Flow {
         let sender = 1 - (side & 1);
         let near = self.trip(sender);
         let others = self.extras.trouble().and_then(|trouble| trouble.to_server);
+        let shared = others.and_then(|others| Some(others + self.at_most(1)?));
         let others = others.filter(|_| side & 1 == 0);
         Path {
             rtt,
+            least: rtt.map(|rtt| shared.map_or(rtt, |shared| rtt.min(shared))),
             far: trip.filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
             near: near.filter(|_| self.setup.has_timed(sender) || self.rtt.samples(sender) >= ENOUGH_SAMPLES),
             whole: self.rtt.all_acknowledged(side),

@@ -391,6 +391,27 @@ fn reordering_is_bounded_by_the_round_trip() {
     assert_eq!((d.out_of_order, d.retransmitted_packets, d.lost_upstream), (0, 1, 1));
 }
 
+/// Where a queue stood during the handshake, other connections to that server tell how long a round trip takes at least.
+#[test]
+fn others_tell_how_long_reordering_lasts() {
+    let mut c = Conversation::new(40_000);
+    c.syn(1.0, C, 100, 0, Some(8));
+    c.syn(1.040, S, 900, 101, Some(8));
+    c.packet(1.041, C, "A", 101, 901, 0);
+    c.packet(1.042, C, "AP", 101, 901, 100);
+    for (at, n) in [(1.100, 0), (1.100, 2), (1.115, 1)] {
+        seg(&mut c, at, n);
+        no_id(&mut c);
+    }
+    ack(&mut c, 1.116, 3);
+    assert_eq!(only_verdict(&c).class, Class::Reordered);
+    let with_others = only_verdict(&with_others(&c, false));
+    assert_eq!(
+        (with_others.class, with_others.place),
+        (Class::Retransmission, Place::BeforeTap)
+    );
+}
+
 /// RFC 7323 4.1: a later TSval was sent later, however soon it comes.
 #[test]
 fn timestamps_tell_reordering_from_retransmission() {

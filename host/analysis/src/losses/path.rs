@@ -18,6 +18,8 @@ const SLOW_LINK: u64 = 1_000_000;
 pub(crate) struct Path {
     /// Round trip over the whole path, ns.
     pub rtt: Option<u64>,
+    /// The same, or less where that of other connections to that server in the last one to two minutes was: a queue may have stood since this one began.
+    pub least: Option<u64>,
     /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
     /// The same between the tap and the sender.
@@ -46,7 +48,7 @@ impl Path {
     }
 
     pub(super) fn reordering(self) -> u64 {
-        self.rtt.map_or(REORDERING, |rtt| rtt.min(REORDERING))
+        self.least.map_or(REORDERING, |rtt| rtt.min(REORDERING))
     }
 
     /// RTO*: one round trip and at least 100 ms or half of it: below what stacks use (RFC 6298
