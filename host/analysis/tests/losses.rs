@@ -1514,6 +1514,22 @@ fn a_syn_with_the_same_ip_id_is_a_repeat_when_a_timer_can_have_run_out() {
     }
 }
 
+/// What waited on its way comes at once with what the timer sent behind it; a new IP id tells that from a copy.
+#[test]
+fn a_syn_with_a_new_ip_id_is_no_copy_however_soon_it_comes() {
+    let (repeat, copy) = ((Class::Retransmission, Place::Nowhere), (Class::Copy, Place::Capture));
+    for (is_new, expected, count) in [(true, repeat, 2), (false, copy, 1)] {
+        let mut c = slow_setup(&[(0.0, C), (0.001, C), (0.011, S)], 0.041);
+        if !is_new {
+            c.packets[0].ip_id = 0;
+            c.packets[1].ip_id = 0;
+        }
+        assert_eq!(places(&c), [expected]);
+        let a = analyze(&c.packets);
+        assert_eq!(only(&a).setup.as_ref().unwrap().syn_count, count);
+    }
+}
+
 /// A slow server is not one whose first SYN-ACK was lost, unless its SYN-ACK comes when a timer has run out.
 #[test]
 fn a_late_syn_ack_is_the_servers_second_when_its_timer_can_have_sent_it() {
@@ -2182,6 +2198,27 @@ fn what_was_made_before_others_is_a_copy_of_it() {
     assert_eq!(copies(true, 0.131, true, false), 0);
     assert_eq!(copies(true, 0.500, false, false), 0);
     assert_eq!(copies(true, 0.500, false, true), 0);
+}
+
+/// A repeat that others overtook, and one more: that has a later id than the first, and so is no copy.
+#[test]
+fn a_second_repeat_that_was_overtaken_is_no_copy() {
+    let mut c = start();
+    for n in 0..6 {
+        full(&mut c, 0.100, n);
+    }
+    let id = c.packets.last().unwrap().ip_id;
+    c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + 6 * 1460)]);
+    let sent = |c: &mut Conversation, at: f64, n: u32, made: u16| {
+        full(c, at, n);
+        c.packets.last_mut().unwrap().ip_id = id + made;
+    };
+    sent(&mut c, 0.131, 6, 3);
+    sent(&mut c, 0.132, 1, 1);
+    c.packet(0.160, C, "A", A, 901 + 7 * 1460, 0);
+    sent(&mut c, 0.161, 1, 2);
+    let classes: Vec<_> = places(&c).iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::Retransmission; 2]);
 }
 
 /// The id of a mirrored retransmission is not of the time when its segment was new.
