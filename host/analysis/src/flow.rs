@@ -464,9 +464,11 @@ impl Flow {
         let sender = 1 - (side & 1);
         let near = self.trip(sender);
         let others = self.extras.trouble().and_then(|trouble| trouble.to_server);
+        let shared = others.and_then(|others| Some(others + self.at_most(1)?));
         let others = others.filter(|_| side & 1 == 0);
         Path {
             rtt,
+            least: rtt.map(|rtt| shared.map_or(rtt, |shared| rtt.min(shared))),
             far: trip.filter(|_| self.rtt.samples(side) >= ENOUGH_SAMPLES),
             near: near.filter(|_| self.setup.has_timed(sender) || self.rtt.samples(sender) >= ENOUGH_SAMPLES),
             whole: self.rtt.all_acknowledged(side),
@@ -686,6 +688,10 @@ impl Flow {
     /// An EVENT that is more than the first FIN or a RST. Returns whether a segment was lost.
     pub fn trouble(&mut self, side: usize, e: &Event, more: Option<&EventMore>, time: u64, pool: &mut Pool) -> bool {
         let s = side & 1;
+        if e.what & what::SACK != 0 {
+            // No interval has told of it yet, and much may have come since the handshake.
+            self.windows[s].interval(e.window, e.window);
+        }
         let (path, other_path) = (self.path(s), self.path(1 - s));
         let first_scale = self.setup.options(0).and_then(|o| o.scale);
         let (opened, pending) = (self.first, !self.setup.is_done());

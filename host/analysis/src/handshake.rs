@@ -4,7 +4,7 @@
 use weir_record::{Event, EventMore, NO_SCALE, Rtt, Setup, SetupMore, setup_bit, what};
 
 use crate::echo::{is_near, is_older};
-use crate::losses::Counts;
+use crate::losses::{Counts, has_new_id};
 use crate::numbers::duration;
 use crate::rtt::Trip;
 use crate::setup::{Outcome, SetupState};
@@ -175,6 +175,8 @@ pub(crate) struct SynRepeat {
     challenged: bool,
     /// The same IP id as the one before: the engine did not count it.
     same_id: bool,
+    /// A SYN with a new IP id: its sender made it anew, however soon it comes (what a timer sent may wait on its way).
+    is_made_anew: bool,
     pub class: Class,
 }
 
@@ -292,7 +294,8 @@ impl Handshake {
         let soon = last != 0 && after < SYN_TIMER_LEAST;
         // There are senders whose repeats have the IP id of the first.
         let same_id = e.what & what::COPY != 0;
-        let class = if same_id && (soon || last == 0) || late && soon && !answers {
+        let is_made_anew = !from_server && has_new_id(e);
+        let class = if same_id && (soon || last == 0) || late && soon && !answers && !is_made_anew {
             Class::Copy
         } else {
             Class::Retransmission
@@ -310,6 +313,7 @@ impl Handshake {
                 answers,
                 challenged,
                 same_id,
+                is_made_anew,
                 class,
             });
         }
@@ -360,7 +364,8 @@ impl Handshake {
                 (&mut *client, &mut sent.syn_count)
             };
             // Who has reset an older connection asks again at once.
-            if repeat.class == Class::Retransmission && soon && !repeat.answers && !repeat.challenged {
+            let is_told = repeat.answers || repeat.challenged || repeat.is_made_anew;
+            if repeat.class == Class::Retransmission && soon && !is_told {
                 repeat.class = Class::Copy;
                 if !repeat.same_id {
                     *number = number.saturating_sub(1);
@@ -589,7 +594,7 @@ impl Handshake {
         let near = known.trips[0];
         let last_unanswered = self.unanswered(&setup, state).last().map(|syn| syn.time);
         let client_is_silent = is_half_open(state) && !self.asks_on(&setup, state);
-        let mut last_syn_ack = setup.syn_ack;
+        let (mut last_syn, mut last_syn_ack) = (setup.first_syn, setup.syn_ack);
         self.repeats.iter().map(move |repeat| {
             if repeat.class == Class::Copy {
                 return (*repeat, Place::Capture, Evidence::NONE.with(sign::NOBODY_ASKED));
@@ -599,6 +604,10 @@ impl Handshake {
             let (place, evidence) = match (repeat.from_server, answered) {
                 (false, _) if repeat.is_told(state) => (Place::Nowhere, timer.with(sign::RESET)),
                 (false, false) if repeat.challenged => (Place::Nowhere, timer.with(sign::CHALLENGED)),
+                // The one before had waited for as long as the timer ran.
+                (false, _) if repeat.time.saturating_sub(last_syn) < SYN_TIMER_LEAST => {
+                    (Place::Nowhere, timer.with(sign::SOON))
+                }
                 (false, false) if story.syn.is_some_and(|syn| repeat.time > syn) => {
                     (Place::Nowhere, timer.with(sign::SOON))
                 }
@@ -633,9 +642,11 @@ impl Handshake {
                     None => (Place::Unknown, timer),
                 },
             };
-            if repeat.from_server {
-                last_syn_ack = repeat.time;
-            }
+            *(if repeat.from_server {
+                &mut last_syn_ack
+            } else {
+                &mut last_syn
+            }) = repeat.time;
             (*repeat, place, evidence)
         })
     }

@@ -30,7 +30,7 @@ pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
 use entry::Entry;
 use event::is_ahead;
-pub(crate) use event::since_data;
+pub(crate) use event::{has_new_id, since_data};
 use gaps::{Gap, Late};
 pub(crate) use missing_ids::SkippedIds;
 pub use missing_ids::is_timed_out;

@@ -391,6 +391,27 @@ fn reordering_is_bounded_by_the_round_trip() {
     assert_eq!((d.out_of_order, d.retransmitted_packets, d.lost_upstream), (0, 1, 1));
 }
 
+/// Where a queue stood during the handshake, other connections to that server tell how long a round trip takes at least.
+#[test]
+fn others_tell_how_long_reordering_lasts() {
+    let mut c = Conversation::new(40_000);
+    c.syn(1.0, C, 100, 0, Some(8));
+    c.syn(1.040, S, 900, 101, Some(8));
+    c.packet(1.041, C, "A", 101, 901, 0);
+    c.packet(1.042, C, "AP", 101, 901, 100);
+    for (at, n) in [(1.100, 0), (1.100, 2), (1.115, 1)] {
+        seg(&mut c, at, n);
+        no_id(&mut c);
+    }
+    ack(&mut c, 1.116, 3);
+    assert_eq!(only_verdict(&c).class, Class::Reordered);
+    let with_others = only_verdict(&with_others(&c, false));
+    assert_eq!(
+        (with_others.class, with_others.place),
+        (Class::Retransmission, Place::BeforeTap)
+    );
+}
+
 /// RFC 7323 4.1: a later TSval was sent later, however soon it comes.
 #[test]
 fn timestamps_tell_reordering_from_retransmission() {
@@ -475,6 +496,66 @@ fn a_tail_loss_probe_that_is_sacked_was_lost_before() {
     assert!(verdicts(&c)[0].evidence.has(sign::SACKED_AFTER));
 }
 
+/// Sooner than that, and sooner than any answer came, it is about the first copy; in between it may be about either.
+#[test]
+fn a_block_that_covers_a_probe_too_soon_tells_of_no_loss() {
+    for (after, place, sign) in [
+        (0.002, Place::Nowhere, Some(sign::ACKED_TOO_SOON)),
+        (0.015, Place::Unknown, None),
+        (0.028, Place::BehindTap, Some(sign::SACKED_AFTER)),
+    ] {
+        let mut c = start();
+        for n in 0..3 {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 1);
+        seg(&mut c, 0.180, 2);
+        c.sack(0.180 + after, C, A, 1901, &[edges(2, 3)]);
+        let v = only_verdict(&c);
+        assert_eq!(v.place, place, "{after}");
+        for known in [sign::ACKED_TOO_SOON, sign::SACKED_AFTER] {
+            assert_eq!(v.evidence.has(known), sign == Some(known), "{after}");
+        }
+    }
+}
+
+/// Of three repeats, the D-SACK of the last tells that two copies came. A timer alone does not tell which.
+#[test]
+fn repeats_before_one_that_came_twice_are_unknown() {
+    for (twice, first) in [(true, Place::Unknown), (false, Place::BehindTap)] {
+        let mut c = start();
+        for n in 0..3 {
+            seg(&mut c, 0.100, n);
+        }
+        ack(&mut c, 0.130, 2);
+        for at in [0.5, 1.2, 2.5] {
+            seg(&mut c, at, 2);
+        }
+        if twice {
+            c.sack(2.530, C, A, 3901, &[edges(2, 3)]);
+        } else {
+            ack(&mut c, 2.530, 3);
+        }
+        let last = if twice { Place::Nowhere } else { Place::BehindTap };
+        let places: Vec<_> = verdicts(&c).iter().map(|v| v.place).collect();
+        assert_eq!(places, [first, first, last]);
+    }
+}
+
+/// Before any interval has told of the receiver's window, that of its ACK tells how far from it its blocks can be.
+#[test]
+fn blocks_of_a_fast_start_are_evidence() {
+    let mut c = start();
+    for n in 0..151 {
+        seg(&mut c, 0.045 + 0.000_01 * f64::from(n), n);
+    }
+    c.sack(0.076, C, A, 1901, &[edges(140, 151)]);
+    seg(&mut c, 0.087, 1);
+    let v = only_verdict(&c);
+    assert_eq!((v.class, v.place), (Class::Retransmission, Place::BehindTap));
+    assert!(v.evidence.has(sign::SACK_HOLE));
+}
+
 #[test]
 fn a_repeat_without_evidence_is_unknown() {
     let mut c = start();
@@ -517,7 +598,8 @@ fn only_verdict(c: &Conversation) -> Verdict {
 #[test]
 fn a_hole_that_shows_behind_its_repeat_was_lost_behind_the_tap() {
     let (lost, unknown) = ((Place::BehindTap, true), (Place::Unknown, false));
-    let came = (Place::BehindTap, false);
+    // Too soon for the repeat, and a queue may have shrunk.
+    let came = (Place::Unknown, false);
     for (says, told) in [
         (vec![(3, 4)], lost),
         (vec![(2, 3), (4, 5)], came),
@@ -768,6 +850,22 @@ fn an_ack_sooner_than_a_round_trip_is_that_of_the_first_copy() {
             (1 + spurious, 1 - spurious),
             "{at}"
         );
+    }
+}
+
+/// But what echoes the TSval of the repeat answers that, however soon: a queue has shrunk.
+#[test]
+fn an_ack_that_echoes_the_repeat_answers_it_however_soon() {
+    for (echo, place) in [(450, Place::Unknown), (300, Place::Nowhere)] {
+        let mut c = start_without_sack();
+        four_round_trips(&mut c);
+        for (at, stamp) in [(0.300, 300), (0.450, 450)] {
+            seg(&mut c, at, 4);
+            c.packets.last_mut().unwrap().options.timestamps = Some((stamp, 7));
+        }
+        ack(&mut c, 0.460, 5);
+        c.packets.last_mut().unwrap().options.timestamps = Some((8, echo));
+        assert_eq!(only_verdict(&c).place, place, "{echo}");
     }
 }
 
@@ -1413,6 +1511,22 @@ fn a_syn_with_the_same_ip_id_is_a_repeat_when_a_timer_can_have_run_out() {
         assert!((response - (3.0 * again + 0.01 - last)).abs() < 1e-9, "{response}");
         let retransmitted = only(&a).client_to_server.as_ref().unwrap().retransmitted_packets;
         assert_eq!(retransmitted, u64::from(count - 1));
+    }
+}
+
+/// What waited on its way comes at once with what the timer sent behind it; a new IP id tells that from a copy.
+#[test]
+fn a_syn_with_a_new_ip_id_is_no_copy_however_soon_it_comes() {
+    let (repeat, copy) = ((Class::Retransmission, Place::Nowhere), (Class::Copy, Place::Capture));
+    for (is_new, expected, count) in [(true, repeat, 2), (false, copy, 1)] {
+        let mut c = slow_setup(&[(0.0, C), (0.001, C), (0.011, S)], 0.041);
+        if !is_new {
+            c.packets[0].ip_id = 0;
+            c.packets[1].ip_id = 0;
+        }
+        assert_eq!(places(&c), [expected]);
+        let a = analyze(&c.packets);
+        assert_eq!(only(&a).setup.as_ref().unwrap().syn_count, count);
     }
 }
 
@@ -2086,6 +2200,27 @@ fn what_was_made_before_others_is_a_copy_of_it() {
     assert_eq!(copies(true, 0.131, true, false), 0);
     assert_eq!(copies(true, 0.500, false, false), 0);
     assert_eq!(copies(true, 0.500, false, true), 0);
+}
+
+/// A repeat that others overtook, and one more: that has a later id than the first, and so is no copy.
+#[test]
+fn a_second_repeat_that_was_overtaken_is_no_copy() {
+    let mut c = start();
+    for n in 0..6 {
+        full(&mut c, 0.100, n);
+    }
+    let id = c.packets.last().unwrap().ip_id;
+    c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + 6 * 1460)]);
+    let sent = |c: &mut Conversation, at: f64, n: u32, made: u16| {
+        full(c, at, n);
+        c.packets.last_mut().unwrap().ip_id = id + made;
+    };
+    sent(&mut c, 0.131, 6, 3);
+    sent(&mut c, 0.132, 1, 1);
+    c.packet(0.160, C, "A", A, 901 + 7 * 1460, 0);
+    sent(&mut c, 0.161, 1, 2);
+    let classes: Vec<_> = places(&c).iter().map(|(class, _)| *class).collect();
+    assert_eq!(classes, [Class::Retransmission; 2]);
 }
 
 /// The id of a mirrored retransmission is not of the time when its segment was new.

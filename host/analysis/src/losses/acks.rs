@@ -5,7 +5,7 @@ use weir_record::{Event, EventMore, tcp_flag, what};
 use super::entry::Entry;
 use super::path::Path;
 use super::{Blocks, Losses, MIRRORED};
-use crate::echo::is_older;
+use crate::echo::{is_near, is_older};
 use crate::limits::DELAYED_ACK_MOST;
 use crate::seq::{Range, at_or_before, before, distance, earlier};
 use crate::verdict::{Class, Place, sign};
@@ -23,11 +23,10 @@ impl Losses {
             let is_near = more
                 .sack()
                 .all(|(from, to)| [from, to].iter().all(|edge| distance(*edge, e.ack) <= path.reach));
-            self.blocks = match self.blocks {
-                Blocks::Elsewhere => Blocks::Elsewhere,
-                _ if is_near => Blocks::Data,
-                _ => Blocks::Elsewhere,
-            };
+            // A device that shifts sequence numbers does so from the first on.
+            if self.blocks == Blocks::Nothing {
+                self.blocks = if is_near { Blocks::Data } else { Blocks::Elsewhere };
+            }
         }
         let more = more.filter(|_| self.blocks == Blocks::Data);
         // A D-SACK alone asks for nothing.
@@ -82,7 +81,7 @@ impl Losses {
         self.fills_hole = is_first && hole.is_some_and(|hole| distance(hole, ack) > 2 * path.segment);
         self.acknowledged_beyond(known, ack);
         let answers_older = echo.is_some_and(|echo| self.answers_older(echo, known, ack, time, path));
-        if self.acknowledged_too_soon(before_this, ack, time, path) || answers_older {
+        if self.acknowledged_too_soon(before_this, ack, echo, time, path) || answers_older {
             self.end_from_scratch(known);
         }
         self.stops_at(ack);
@@ -100,13 +99,25 @@ impl Losses {
     /// The ACK of a first copy comes while the repeat is still on its way (the Eifel detection of
     /// RFC 3522 by time instead of timestamps; Jaiswal et al. 2003): nothing was lost. (Where an ACK had stopped before it, the
     /// receiver had no first copy, and the round trip is shorter than any that was seen: a queue that is always there shrank; but hardly to half.)
-    fn acknowledged_too_soon(&mut self, before_this: Option<u32>, ack: u32, time: u64, path: Path) -> bool {
+    /// What echoes the repeat's TSval, or a later one, answers what was sent no sooner.
+    fn acknowledged_too_soon(
+        &mut self,
+        before_this: Option<u32>,
+        ack: u32,
+        echo: Option<u32>,
+        time: u64,
+        path: Path,
+    ) -> bool {
         let Some(soonest) = path.soonest() else { return false };
         let mut found = false;
         for i in 0..self.open.len() {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
             let is_new = before_this.is_none_or(|known| before(known, entry.range.to));
+            // The echo is of a segment that begins no later than the ACK before ended (RFC 7323 4.3).
+            let is_echoed = entry.tsval != 0
+                && before_this.is_some_and(|known| at_or_before(entry.range.from, known))
+                && echo.is_some_and(|echo| is_near(echo, entry.tsval) && !is_older(echo, entry.tsval));
             let least = if entry.evidence.has(sign::PARTIAL_ACK) {
                 path.soonest_by_far(&entry)
             } else {
@@ -114,6 +125,7 @@ impl Losses {
             };
             if is_repeat
                 && is_new
+                && !is_echoed
                 && !entry.place.is_spurious()
                 && at_or_before(entry.range.to, ack)
                 && least.is_some_and(|least| time.saturating_sub(entry.time) < least)
@@ -270,7 +282,7 @@ impl Losses {
         if self.sacked.covers(range) {
             return;
         }
-        let soonest = path.far.map_or(0, |far| far - far / 10);
+        let (due, soonest) = (path.answer(), path.soonest());
         for i in 0..self.open.len() {
             let entry = self.open[i];
             let is_repeat = entry.class == Class::Retransmission && entry.evidence.has(sign::SEEN);
@@ -285,9 +297,13 @@ impl Losses {
                 && !entry.place.is_spurious()
                 && !entry.evidence.has(sign::SACKED_AFTER)
             {
-                // Sooner it may be of the first copy; then a D-SACK follows.
-                if time.saturating_sub(entry.time) >= soonest {
+                // Sooner it may be of the first copy; then a D-SACK follows, which may be lost.
+                let after = time.saturating_sub(entry.time);
+                let is_timers = entry.cause.is_timer() && !entry.evidence.has(sign::BATCH);
+                if due.is_some_and(|due| after >= due) {
                     self.change(i, Place::BehindTap, sign::SACKED_AFTER);
+                } else if is_timers && soonest.is_some_and(|soonest| after < soonest) {
+                    self.change(i, Place::Nowhere, sign::ACKED_TOO_SOON);
                 }
             }
         }
@@ -442,6 +458,21 @@ mod tests {
             let range = Range { from: 1000, to: 2000 };
             assert_eq!(losses.sacked.is_hole(range), sack);
         }
+    }
+
+    /// Such a device shifts them from the first on.
+    #[test]
+    fn a_far_block_behind_near_ones_leaves_them_evidence() {
+        let mut losses = Losses::default();
+        let e = Event {
+            what: what::SACK,
+            ack: 1000,
+            ..event(0, 0, 0, 0)
+        };
+        for to in [3000, 1 << 21] {
+            losses.heard(&e, Some(&one_block(2000, to)), 1, PATH);
+        }
+        assert!(losses.with_sack(PATH).sack);
     }
 
     /// Through a queue an answer takes ten times the smallest round trip, and when that is gone less than it.

@@ -160,7 +160,7 @@ impl Losses {
             return self.harmless(entry, Class::Reordered);
         }
         let numbered = || self.numbered_as_new(e, path) || self.was_made_before(e, old, time, path);
-        if unseen == 0 && delivered == 0 && numbered() {
+        if unseen == 0 && delivered == 0 && !self.is_made_anew(e, old) && numbered() {
             self.counts.duplicates += 1;
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);

@@ -32,6 +32,6 @@ pub(super) fn is_ahead(e: &Event) -> bool {
 }
 
 /// The IP id is above the newest of its sender's: of ids by chance, 1 in 256 is.
-pub(super) fn has_new_id(e: &Event) -> bool {
+pub(crate) fn has_new_id(e: &Event) -> bool {
     (1..IdStep::Overtaken as u8).contains(&e.id_step)
 }

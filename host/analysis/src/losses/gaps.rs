@@ -264,7 +264,7 @@ pub(super) fn reordering(gap: &Gap, e: &Event, time: u64, path: Path) -> (bool, 
     }
     // What asks for the fill travels from the tap to the receiver, to the sender and back: a fill
     // that comes sooner was not asked for (Tstat), unless a timer ran already when the gap showed.
-    let asked_for = path.rtt.map_or(REORDERING, |rtt| rtt - rtt / 10);
+    let asked_for = path.least.map_or(REORDERING, |rtt| rtt - rtt / 10);
     // An equal TSval rules that timer out; after a second of silence none of before runs; and it
     // would have to run out just then.
     let no_timer = gap.tsval != 0 && e.tsval != 0 || gap.since < TIMEOUT_FLOOR || gap.since == u64::MAX;

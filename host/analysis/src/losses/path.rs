@@ -18,6 +18,8 @@ const SLOW_LINK: u64 = 1_000_000;
 pub(crate) struct Path {
     /// Round trip over the whole path, ns.
     pub rtt: Option<u64>,
+    /// The same, or less where that of other connections to that server in the last one to two minutes was: a queue may have stood since this one began.
+    pub least: Option<u64>,
     /// Smallest round trip between the tap and the receiver, ns, from enough samples.
     pub far: Option<u64>,
     /// The same between the tap and the sender.
@@ -48,7 +50,7 @@ impl Path {
     }
 
     pub(super) fn reordering(self) -> u64 {
-        self.rtt.map_or(REORDERING, |rtt| rtt.min(REORDERING))
+        self.least.map_or(REORDERING, |rtt| rtt.min(REORDERING))
     }
 
     /// RTO*: one round trip and at least 100 ms or half of it: below what stacks use (RFC 6298
@@ -75,6 +77,12 @@ impl Path {
         self.soonest()
             .map(|soonest| soonest.min(half))
             .filter(|_| entry.tsval == 0)
+    }
+
+    /// When an answer is due, ns after what it answers: a tenth less than the smallest round trip that is known.
+    pub(super) fn answer(self) -> Option<u64> {
+        let far = self.far.or(self.others).or(self.timed)?;
+        Some(far - far / 10)
     }
 
     /// What passed the tap on its way to the sender so long before a segment of that, ns, may not have got there first. A tenth less than the

@@ -46,12 +46,24 @@ impl Losses {
         let copy = entry.place == Place::Unknown && !waited && self.counts.mirror_copies >= MIRRORED;
         let doubtful = copy || entry.evidence.has(sign::NOBODY_ASKED);
         // Two D-SACKs of the same bytes look like one; then a repeat of them says nothing of the repeats before it.
-        let doubtful = doubtful
-            || self.open[i + 1..].iter().any(|later| {
-                later.class == Class::Retransmission
-                    && later.evidence.has(sign::DSACKED)
-                    && later.range.overlap(entry.range) > 0
-            });
+        let two_came = self.open[i + 1..].iter().any(|later| {
+            later.class == Class::Retransmission
+                && later.evidence.has(sign::DSACKED)
+                && later.range.overlap(entry.range) > 0
+        });
+        let told = [
+            sign::SACK_HOLE,
+            sign::DUPLICATE_ACKS,
+            sign::PARTIAL_ACK,
+            sign::SACKED_AFTER,
+            sign::NO_ID_MISSING,
+        ];
+        let is_timers = entry.place == Place::BehindTap && entry.evidence.has(sign::TIMER);
+        if two_came && is_timers && !told.iter().any(|sign| entry.evidence.has(*sign)) {
+            // They were this and a later one, or the first copy and either. The timer alone tells of no loss then.
+            self.change(i, Place::Unknown, sign::TIMER);
+        }
+        let doubtful = doubtful || two_came;
         if silent && repeat && !doubtful {
             self.change(i, Place::BehindTap, sign::NO_DSACK);
             let evidence = &mut self.open[i].evidence;

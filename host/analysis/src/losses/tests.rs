@@ -6,6 +6,7 @@ use weir_record::{SINCE_DATA_NS, tcp_flag};
 
 pub(super) const PATH: Path = Path {
     rtt: None,
+    least: None,
     far: None,
     near: None,
     whole: None,
