@@ -15,6 +15,8 @@ use crate::writes::Writes;
 
 /// Segments of others between two of them on a slow link.
 const OTHERS: u64 = 8;
+/// Beside two round trips, how long a sender waits for the ACK of one segment before it sends another (RFC 8985 7.2), ns.
+const PROBE: u64 = 200_000_000;
 /// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
 const LEAST_LATER: u64 = 4_000_000;
 const MOST_LATER: u64 = 16_000_000;
@@ -351,13 +353,26 @@ impl Transfer {
         self.samples.iter().rev().take(4).find(near).copied()
     }
 
-    /// What ends in `tail` was acknowledged before `b` came, and no record tells when: it may have been a delayed ACK, for which `b` waited.
+    /// `b` may have waited for an ACK of what ends in `tail`: one that was delayed, of which no record tells when it passed, or which came late to
+    /// the sender; or for the timer of one that was lost.
     fn may_have_waited(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
         let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
         let gap = b.first.saturating_sub(tail.last);
-        let longest = path.round_trip().saturating_add(DELAYED_ACK_MOST);
-        let is_heard = self.samples.last().is_some_and(|ack| ack.time >= tail.last);
-        acked == tail.end && (DELAYED_ACK..longest).contains(&gap) && !is_heard
+        let trip = path.round_trip();
+        let told = self.samples.last().filter(|ack| at_or_before(tail.end, ack.ack));
+        let is_heard = told.is_some_and(|ack| {
+            let heard = ack.time.saturating_add(path.other).saturating_add(path.late());
+            !is_delayed(ack.rtt, ack.flight, path) || b.first > heard
+        });
+        let waited =
+            acked == tail.end && (DELAYED_ACK..trip.saturating_add(DELAYED_ACK_MOST)).contains(&gap) && !is_heard;
+        let least = PROBE.saturating_add(2 * trip);
+        let timed = self
+            .samples
+            .last()
+            .map_or(0, |ack| 2 * ack.rtt.saturating_add(path.other));
+        let most = PROBE.saturating_add(timed.max(2 * trip)).saturating_add(path.late());
+        waited || !tail.whole && (least.saturating_sub(path.jitter())..=most).contains(&gap)
     }
 
     /// A block whose last segment waited for an ACK (RFC 896), which its receiver delayed.
