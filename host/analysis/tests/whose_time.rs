@@ -149,6 +149,72 @@ fn a_wait_for_an_ack_of_which_no_record_tells_is_uncertain() {
     about(server.uncertain_seconds.unwrap(), wait);
 }
 
+/// The server's time of a response in segments of these sizes, of which the client acknowledges all but the last at once and that one after
+/// `ack`, if ever, and 300 bytes more `after` them, beyond what it works; and how much of it is uncertain. (Before it a response in two pieces.)
+fn goes_on(segments: &[u32], ack: Option<f64>, after: f64) -> (f64, f64) {
+    let mut c = start(true);
+    let (mut asked, mut sent) = (101, 901);
+    for (at, segments, ack, after) in [(0.1, &[600][..], Some(NEAR), NEAR + TRIP), (0.5, segments, ack, after)] {
+        c.packet(at, C, "AP", asked, sent, 200);
+        asked += 200;
+        let answer = at + TRIP + WORK;
+        let (last, first) = segments.split_last().unwrap();
+        for bytes in first {
+            c.packet(answer, S, "A", sent, asked, *bytes);
+            sent += bytes;
+        }
+        c.packet(answer, S, "AP", sent, asked, *last);
+        if !first.is_empty() {
+            c.packet(answer + NEAR, C, "A", asked, sent, 0);
+        }
+        sent += last;
+        if let Some(ack) = ack {
+            c.packet(answer + ack, C, "A", asked, sent, 0);
+        }
+        c.packet(answer + after, S, "AP", sent, asked, 300);
+        sent += 300;
+        c.packet(answer + after + NEAR, C, "A", asked, sent, 0);
+    }
+    let t = transactions(&c).remove(1);
+    let server = shares(&t).server_processing_seconds - WORK;
+    (server, t.server_uncertain_seconds.unwrap_or(0.0))
+}
+
+/// An ACK of what came before the last segment tells nothing of that one's.
+#[test]
+fn the_ack_of_another_segment_is_not_the_one_that_was_waited_for() {
+    let wait = NEAR + 0.040 + TRIP;
+    let (server, uncertain) = goes_on(&[1460, 1460, 1240], Some(NEAR + 0.040), wait);
+    about(server, wait);
+    about(uncertain, wait);
+}
+
+/// A delayed ACK may come late to its sender, by 50 ms here.
+#[test]
+fn what_comes_behind_a_delayed_ack_may_have_waited_for_it() {
+    let ack = NEAR + 0.040;
+    for (late, is_uncertain) in [(0.030, true), (0.060, false)] {
+        let wait = ack + TRIP + late;
+        let (server, uncertain) = goes_on(&[600], Some(ack), wait);
+        about(server, wait);
+        about(uncertain, if is_uncertain { wait } else { 0.0 });
+    }
+    // No timer kept this one back.
+    about(goes_on(&[600], Some(NEAR), NEAR + TRIP + 0.030).1, 0.0);
+}
+
+/// Where the ACK of a small segment is lost, what was kept back goes when a timer runs out (RFC 8985 7.2).
+#[test]
+fn what_goes_when_a_timer_runs_out_may_have_waited_for_an_ack() {
+    let timer = 0.200 + 2.0 * (TRIP + NEAR);
+    for (wait, is_uncertain) in [(timer, true), (timer - 0.020, false), (timer + 0.060, false)] {
+        let (_, uncertain) = goes_on(&[600], None, wait);
+        about(uncertain, if is_uncertain { wait } else { 0.0 });
+    }
+    // The ACK passed the tap, and was lost behind it.
+    about(goes_on(&[600], Some(NEAR + 0.040), timer).1, timer);
+}
+
 /// Nor does an application wait for ACKs: what is written later than the ACK came is its time.
 #[test]
 fn the_first_pause_of_an_application_is_its_own() {

@@ -15,6 +15,8 @@ use crate::writes::Writes;
 
 /// Segments of others between two of them on a slow link.
 const OTHERS: u64 = 8;
+/// Beside two round trips, how long a sender waits for the ACK of one segment before it sends another (RFC 8985 7.2), ns.
+const PROBE: u64 = 200_000_000;
 /// A round trip that is longer by an eighth, within these, ns, can end slow start (RFC 9406 4.2).
 const LEAST_LATER: u64 = 4_000_000;
 const MOST_LATER: u64 = 16_000_000;
@@ -32,8 +34,8 @@ impl Transfer {
             }
             (Some(_), Some(tail)) => {
                 let is_pause = tail.pushed && tail.end == b.seq && gap >= path.least_pause();
-                // What Nagle's algorithm kept back had been written.
-                let is_held = self.spans.ends_with(b.first, Cause::Nagle);
+                // What Nagle's algorithm kept back had been written, and what no ACK let go had not.
+                let is_held = self.spans.ends_with(b.first, Cause::Nagle) || self.went_unasked(&tail, b, path);
                 if is_pause
                     && !is_held
                     && (self
@@ -91,8 +93,7 @@ impl Transfer {
             self.span(tail.last, b.first, Cause::SmallWindow, path);
             return;
         }
-        let timed = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
-        let now = timed.max(path.round_trip());
+        let now = self.trip_now(path);
         if !tail.pushed || gap < path.least_pause() {
             self.bursts.gap(gap, b.first, now);
             return;
@@ -108,11 +109,13 @@ impl Transfer {
         }
         let trigger = self.trigger(tail.last, b.first, path);
         let small = !path.is_full(b) && b.bytes < path.payload;
+        let unasked = self.went_unasked(&tail, b, path);
         let cause = match trigger.filter(|_| small) {
             Some(ack) if is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
             Some(ack) if b.packets == 1 && self.lets_go_small(&ack, b.first, path) => self.held_back(ack, path),
             _ if !(tail.whole || self.clocked(&tail, b.first, path))
-                || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST) =>
+                || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST)
+                || unasked =>
             {
                 Cause::Application
             }
@@ -121,7 +124,7 @@ impl Transfer {
         if cause == Cause::Application {
             self.bursts.restart(b.first);
             let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
-            if small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
+            if unasked || small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
                 self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
             }
             self.pending.longest = self.pending.longest.max(gap);
@@ -242,6 +245,24 @@ impl Transfer {
         newest.filter(move |sample| burst.contains(&sample.sent()))
     }
 
+    /// One round trip over the whole path as it is now, ns.
+    fn trip_now(&self, path: &Path) -> u64 {
+        let timed = self.samples.last().map_or(0, |s| s.rtt.saturating_add(path.other));
+        timed.max(path.round_trip())
+    }
+
+    /// Whether no ACK let `b` go behind full segments: none has come since the last of them was sent, longer ago than a round trip, and of it
+    /// alone none is due (RFC 1122 4.2.3.2). What paces itself goes sooner, a full buffer has room for nothing then, and no timer is as short.
+    fn went_unasked(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
+        let in_flight = b.flight.wrapping_sub(b.bytes);
+        let acked = b.seq.wrapping_sub(in_flight);
+        let is_lossy = tail.last < self.recovering || self.signs.is_some_and(|(_, last)| last >= tail.last);
+        let gap = b.first.saturating_sub(tail.last);
+        let is_one = tail.end == b.seq && (1..=path.payload).contains(&in_flight) && tail.acked == Some(acked);
+        let is_between = || (self.trip_now(path).saturating_add(path.jitter())..PROBE).contains(&gap);
+        tail.whole && is_one && path.other > 0 && !is_lossy && is_between()
+    }
+
     /// Whether the buffer took no more than what was written in the burst that ends in `tail`: several pieces, the last of them less than
     /// whole segments, and `b` was written when the first of them had been acknowledged, but not yet the last. (An application does not hear
     /// of ACKs.)
@@ -351,13 +372,26 @@ impl Transfer {
         self.samples.iter().rev().take(4).find(near).copied()
     }
 
-    /// What ends in `tail` was acknowledged before `b` came, and no record tells when: it may have been a delayed ACK, for which `b` waited.
+    /// `b` may have waited for an ACK of what ends in `tail`: one that was delayed, of which no record tells when it passed, or which came late to
+    /// the sender; or for the timer of one that was lost.
     fn may_have_waited(&self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
         let acked = b.seq.wrapping_add(b.bytes).wrapping_sub(b.flight);
         let gap = b.first.saturating_sub(tail.last);
-        let longest = path.round_trip().saturating_add(DELAYED_ACK_MOST);
-        let is_heard = self.samples.last().is_some_and(|ack| ack.time >= tail.last);
-        acked == tail.end && (DELAYED_ACK..longest).contains(&gap) && !is_heard
+        let trip = path.round_trip();
+        let told = self.samples.last().filter(|ack| at_or_before(tail.end, ack.ack));
+        let is_heard = told.is_some_and(|ack| {
+            let heard = ack.time.saturating_add(path.other).saturating_add(path.late());
+            !is_delayed(ack.rtt, ack.flight, path) || b.first > heard
+        });
+        let waited =
+            acked == tail.end && (DELAYED_ACK..trip.saturating_add(DELAYED_ACK_MOST)).contains(&gap) && !is_heard;
+        let least = PROBE.saturating_add(2 * trip);
+        let timed = self
+            .samples
+            .last()
+            .map_or(0, |ack| 2 * ack.rtt.saturating_add(path.other));
+        let most = PROBE.saturating_add(timed.max(2 * trip)).saturating_add(path.late());
+        waited || !tail.whole && (least.saturating_sub(path.jitter())..=most).contains(&gap)
     }
 
     /// A block whose last segment waited for an ACK (RFC 896), which its receiver delayed.
@@ -743,6 +777,42 @@ mod tests {
         };
         assert_eq!(waits(0), [Cause::SendBuffer; 2]);
         assert_eq!(waits(5 * MS), [Cause::Application; 2]);
+    }
+
+    /// Behind so many segments, of which that many have been acknowledged since, one more goes after `gap`.
+    #[test]
+    fn a_full_buffer_lets_nothing_go_before_an_ack() {
+        let pause = |segments: u32, acked: u32, gap: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let first = Block {
+                packets: segments as u16,
+                flight: 1_000 * segments,
+                ..block(0, 0, 0, 1_000 * segments)
+            };
+            t.block(BlockEnd::Push as u8, &first, None, None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: 0,
+                bytes: first.bytes.into(),
+            };
+            let next = Block {
+                packets: 1,
+                flight: first.bytes + 1_000 - 1_000 * acked,
+                ..block(gap, gap, first.bytes, 1_000)
+            };
+            t.block(BlockEnd::Push as u8, &next, Some(so_far), None, &path);
+            t.spans
+                .iter()
+                .map(|span| span.cause)
+                .max_by_key(|cause| *cause == Cause::SendBuffer)
+        };
+        let trip = TAP_BETWEEN.round_trip();
+        assert_eq!(pause(1, 0, trip + 3 * MS), Some(Cause::Application));
+        // An ACK came; sooner it may have paced itself, and later a timer may have run out; of two segments an ACK was due.
+        assert_eq!(pause(1, 1, trip + 3 * MS), Some(Cause::SendBuffer));
+        assert_eq!(pause(1, 0, trip), Some(Cause::SendBuffer));
+        assert_eq!(pause(1, 0, 2 * trip), Some(Cause::SendBuffer));
+        assert_eq!(pause(2, 0, trip + 3 * MS), Some(Cause::SendBuffer));
     }
 
     /// Two pieces 4 ms apart, whose first ACK the sender hears after 100 ms, and the next at `next`, when all up to `acked` had passed the tap.
