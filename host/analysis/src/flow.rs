@@ -385,6 +385,11 @@ impl Flow {
         self.places[2].of(server)
     }
 
+    /// The client's host, among all of clients.
+    pub fn client(&self) -> Placed<Host> {
+        TablePlace::default().of(self.route().host(0))
+    }
+
     /// `side` as it sends to the other, among all pairs.
     #[inline]
     pub fn pair(&mut self, side: usize) -> Placed<Pair> {
@@ -491,6 +496,12 @@ impl Flow {
     /// What `block` of `side` begins with was not seen; and whether its receiver has it all the same.
     pub fn unseen(&self, side: usize, block: &Block) -> Option<bool> {
         self.extras.trouble()?.losses[side & 1].unseen(block.seq)
+    }
+
+    /// Data of `side` behind `ack` was not seen: what is in flight there may have come long after what was acknowledged.
+    pub fn is_at_gap(&self, side: usize, ack: u32) -> bool {
+        let trouble = self.extras.trouble();
+        trouble.is_some_and(|trouble| trouble.losses[side & 1].unseen(ack).is_some())
     }
 
     /// A block of `side` is told of; `before`: the newest packet that a record had told of. Where it is the first of what nobody answers, how long
@@ -1107,6 +1118,12 @@ impl Flow {
         if let (Some(own), Some(wait)) = (m.to_server, done.wait) {
             tails.request = tails.request.queued(wait, own);
         }
+        // Who did not wait for the response waited in no queue with it. Where the bandwidth is given, the bytes tell when its end came.
+        let by_bytes = given.link.is_some() && tails.before.late > 0;
+        let client_wait = done.client_wait.filter(|_| !done.overlapped && !by_bytes);
+        if let (Some(own), Some(wait)) = (m.to_client, client_wait) {
+            tails.before = tails.before.queued(wait, own);
+        }
         if let Some(limits) = self.extras.limits_mut() {
             let [sent, received] = &mut limits.sides;
             let trip = m.round_trip().unwrap_or(0);
@@ -1121,7 +1138,8 @@ impl Flow {
             let most = self.at_most(1).map_or(gap, |most| most.min(gap));
             let unknown = if self.is_unsure(1, &m) { most } else { 0 };
             let again = if again <= Again::IfCounted { 0 } else { gap };
-            let uncertain = tails.before.uncertain.max(unknown).max(again);
+            let queue = client_wait.map_or(0, |wait| wait.uncertain.into());
+            let uncertain = tails.before.uncertain.max(unknown).max(again).max(queue);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }
         let doubtful = |charged: &Option<Charged>| charged.as_ref().map_or(0, |charged| charged.doubtful);

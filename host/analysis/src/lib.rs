@@ -83,7 +83,7 @@ pub use message::{address, clock, period, seconds, socket_address, timestamp};
 pub use numbers::{connections, count, decimal, lasting, lasting_between, several};
 use operations::Operations;
 use overdue::Answers;
-use queues::{Queues, Wait};
+use queues::{ClientQueues, Queues, Wait};
 pub use resets::FORGOTTEN;
 pub use seq::before;
 pub use setup::Outcome;
@@ -148,6 +148,7 @@ struct State {
     flows: Slab,
     pool: Pool,
     queues: Queues,
+    client_queues: ClientQueues,
     habits: Habits,
     scaling: Scaling,
     /// IP ids are of interest from the first trouble on.
@@ -449,8 +450,22 @@ impl State {
         if let Some((done, _)) = &mut done {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, done);
+            self.client_queues.again(|| flow.client(), flow.trip(1), done);
             if unseen == Some(true) {
                 may_be_two(done, own);
+            }
+        }
+        let ended = done
+            .as_ref()
+            .filter(|_| side == 0)
+            .and_then(|(done, _)| done.response_end());
+        if let Some((ended, own)) = ended.zip(flow.trip(1)) {
+            let acked = acked.filter(|acked| *acked > ended);
+            let wait = self
+                .client_queues
+                .way(|| flow.client(), own, (ended, acked), block.first);
+            if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
+                turn.client_waited(wait);
             }
         }
         let own = flow.server_rtt().filter(|_| side == 1);
@@ -580,6 +595,15 @@ impl State {
             || how == Some(RttHow::Handshake);
         if side == 0 && is_prompt {
             self.queues.sample(flow.server(), time, rtt.rtt);
+        }
+        // The first of a connection tells of no queue: how long its path is is not known.
+        if side == 1
+            && is_prompt
+            && flow.rtt.samples(1) > 1
+            && !flow.is_at_gap(1, rtt.ack)
+            && let Some(own) = flow.at_most(1)
+        {
+            self.client_queues.sample(|| flow.client(), time, rtt.rtt, own);
         }
         sink.acknowledged(&Acknowledged {
             id: flow.id,
@@ -778,6 +802,7 @@ impl State {
         let last = last.map(|(mut done, signature)| {
             let own = flow.server_rtt();
             self.queues.again(flow.server(), own, &mut done);
+            self.client_queues.again(|| flow.client(), flow.trip(1), &mut done);
             if unseen {
                 may_be_two(&mut done, own);
             }

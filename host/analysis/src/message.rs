@@ -280,6 +280,7 @@ pub(crate) fn setup_transaction(flow: &Flow, times: &SetupTimes) -> Finished {
         server: times.server,
         wait: None,
         missed: None,
+        client_wait: None,
         client_uncertain: None,
         paused_us: 0,
         inferred: 0,

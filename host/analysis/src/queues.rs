@@ -1,11 +1,15 @@
 //! Queues between the tap and servers, as the round trips of all connections to a server show them (`docs/src/limits.md`):
 //! how long a request and its response took to the server and back when the smallest round trip is not the answer.
 
+mod clients;
+
 use crate::busy::Link;
 use crate::limits::{DELAYED_ACK, apart, is_spaced};
 use crate::route::{Host, PLACES, Placed};
 use crate::turns::Finished;
 use weir_record::Block;
+
+pub(crate) use clients::ClientQueues;
 
 /// Round trips of a server: the last of each 2²⁴ ns in the last second. About a kilobyte for a server.
 const SLOTS: usize = 64;
@@ -265,9 +269,10 @@ impl History {
         }
     }
 
-    fn add(&mut self, sample: Sample) {
+    /// `trip`: that of the path, or more.
+    fn add(&mut self, sample: Sample, trip: u64) {
         let least = self.least.current(sample.heard() / MINUTE, u64::MAX);
-        *least = (*least).min(sample.round_trip);
+        *least = (*least).min(trip);
         self.samples = self.samples.saturating_add(1);
         let [newest, before] = self.newest;
         if let Some(newest) = newest {
@@ -384,6 +389,16 @@ fn between(a: Sample, b: Sample, at: u64) -> u64 {
     (a.round_trip as f64 + (b.round_trip as f64 - a.round_trip as f64) * share) as u64
 }
 
+/// What is kept of a host, from now on if another had its place.
+fn in_place(hosts: &mut [Option<Box<History>>], host: Placed<Host>) -> &mut History {
+    let Placed { place, whom } = host;
+    let history = hosts[place].get_or_insert_with(|| Box::new(History::new(whom)));
+    if history.whom != whom {
+        **history = History::new(whom);
+    }
+    history
+}
+
 /// The servers that are watched, at most a megabyte and a half; another one takes the place of one with the same hash.
 #[derive(Debug)]
 pub(crate) struct Queues {
@@ -404,17 +419,18 @@ impl Default for Queues {
 impl Queues {
     /// An acknowledgment of the server at `time` that no application held back, and its round trip.
     pub fn sample(&mut self, server: Placed<Host>, time: u64, round_trip: u64) {
-        self.history(server).add(Sample {
+        let sample = Sample {
             sent: time.saturating_sub(round_trip),
             round_trip,
-        });
+        };
+        in_place(&mut self.servers, server).add(sample, round_trip);
     }
 
     /// A block of the server has passed; `whole`: the smallest round trip of the whole path.
     pub fn passed(&mut self, server: Placed<Host>, block: &Block, whole: u64) {
         if on_slow_link(block, whole).is_some() {
             self.has_slow_link = true;
-            let link = &mut self.history(server).link;
+            let link = &mut in_place(&mut self.servers, server).link;
             let link = link.get_or_insert_with(Box::default);
             link.spaced(block);
             link.passed(block);
@@ -434,7 +450,7 @@ impl Queues {
         // What takes longer may be two flights.
         if is_even && on_slow_link(&with_first, whole / 2).is_some() {
             self.has_slow_link = true;
-            let link = &mut self.history(server).link;
+            let link = &mut in_place(&mut self.servers, server).link;
             link.get_or_insert_with(Box::default).spaced(&with_first);
         }
         if let Some(link) = self.slow_link(server) {
@@ -455,15 +471,6 @@ impl Queues {
         }
         let history = self.servers[server.place].as_deref_mut()?;
         history.link.as_deref_mut().filter(|_| history.whom == server.whom)
-    }
-
-    fn history(&mut self, server: Placed<Host>) -> &mut History {
-        let Placed { place, whom } = server;
-        let history = self.servers[place].get_or_insert_with(|| Box::new(History::new(whom)));
-        if history.whom != whom {
-            **history = History::new(whom);
-        }
-        history
     }
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a

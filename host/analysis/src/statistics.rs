@@ -257,6 +257,7 @@ mod tests {
                 server: Some(server),
                 wait: None,
                 missed: None,
+                client_wait: None,
                 client_uncertain: None,
                 paused_us: 0,
                 inferred: 0,

@@ -226,6 +226,8 @@ pub struct Finished {
     pub overlapped: bool,
     /// The capture missed the request, which came in so many ns: from the end of the previous transaction, if there was one, to the response.
     pub(crate) missed: Option<u64>,
+    /// The round trip in the client's time before it, when a queue stood between the tap and the client.
+    pub(crate) client_wait: Option<Wait>,
     /// How far the client's time before it may be from the truth, ns.
     pub(crate) client_uncertain: Option<u64>,
     /// Longest time within its request in which the client had nothing to send, µs; 0 where something crossed.
@@ -253,6 +255,11 @@ impl Finished {
             }
             None => self.request = self.request.saturating_add(end),
         }
+    }
+
+    /// Last packet of its response, TAI ns.
+    pub(crate) fn response_end(&self) -> Option<u64> {
+        Some(self.response_time.saturating_add(self.response?))
     }
 
     /// Its request was seen.
@@ -300,6 +307,7 @@ impl Finished {
             segment: None,
             overlapped: false,
             missed: None,
+            client_wait: None,
             client_uncertain: None,
             paused_us: 0,
             inferred: 0,
@@ -391,6 +399,8 @@ struct Past {
     finished: u32,
     /// Payload of the last request that was answered.
     asked: u32,
+    /// See [`Finished::client_wait`] of the transaction in progress.
+    client_wait: Option<Wait>,
     time: TimeShares,
     rest: Option<Rest>,
     /// TSval of the client's FIN, and when it passed, TAI ns.
@@ -732,6 +742,11 @@ impl Turn {
         }
     }
 
+    /// A queue stood between the tap and the client before the request that has begun.
+    pub fn client_waited(&mut self, wait: Wait) {
+        self.past.get_or_insert_default().client_wait = Some(wait);
+    }
+
     /// A segment with PSH that ends at `at` filled a gap: its block ended there.
     pub fn push_at(&mut self, side: usize, at: u32) {
         let own = if side == 0 {
@@ -856,6 +871,7 @@ impl Turn {
             segment: None,
             overlapped: request.overlapped,
             missed,
+            client_wait: past.client_wait.take(),
             client_uncertain: None,
             paused_us: 0,
             inferred: 0,

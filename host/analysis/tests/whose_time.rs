@@ -1351,3 +1351,77 @@ fn a_response_behind_a_download_without_psh_may_have_waited_for_the_link() {
     );
     assert_eq!(beside(false).1, None);
 }
+
+/// How a client's ACKs of a download come, beside a connection on which it asks 30 ms after the end of a response.
+#[derive(Clone, Copy, PartialEq)]
+enum Acks {
+    /// `longer` s than the path's round trip after what they acknowledge.
+    Late(f64),
+    /// At once, but of every second segment, and the one behind the first had been lost before the tap: what comes 40 ms later has it sent.
+    AtGaps,
+}
+
+/// The second transaction of that connection, whose response waited for `queue` s.
+fn beside_a_download(acks: Acks, queue: f64) -> v1::Transaction {
+    let mut c = start(false);
+    let mut other = Conversation::new(50_000);
+    other.syn(0.0, C, 100, 0, Some(8));
+    other.syn(TRIP, S, 900, 101, Some(8));
+    other.packet(TRIP + NEAR, C, "A", 101, 901, 0);
+    other.packet(0.2, C, "AP", 101, 901, 100);
+    for n in 0..10u32 {
+        let (at, seq) = (0.3 + f64::from(n) * 0.080, 901 + 5840 * n);
+        match acks {
+            Acks::Late(longer) => {
+                for i in 0..4 {
+                    let flags = if i == 3 { "AP" } else { "A" };
+                    other.packet(at, S, flags, seq + 1460 * i, 201, 1460);
+                    let ack = at + NEAR + longer + f64::from(i) * 0.0001;
+                    other.packet(ack, C, "A", 201, seq + 1460 * (i + 1), 0);
+                }
+            }
+            Acks::AtGaps => {
+                other.packet(at, S, "A", seq, 201, 1460);
+                for (i, later) in [(2, 0.040), (3, 0.040), (1, 0.060)] {
+                    other.packet(at + later, S, "A", seq + 1460 * i, 201, 1460);
+                }
+                other.packet(at + 0.040 + NEAR, C, "A", 201, seq + 1460, 0);
+                other.packet(at + 0.060 + NEAR, C, "A", 201, seq + 5840, 0);
+            }
+        }
+    }
+    let asked = 0.605 - TRIP - WORK;
+    c.packet(asked, C, "AP", 101, 901, 200);
+    c.packet(0.605, S, "AP", 901, 301, 300);
+    let again = 0.605 + NEAR + queue + 0.030;
+    c.packet(again, C, "AP", 301, 1201, 200);
+    c.packet(again + TRIP + WORK, S, "AP", 1201, 501, 300);
+    c.packet(again + TRIP + WORK + NEAR, C, "A", 501, 1501, 0);
+    c.packets.extend(other.packets);
+    c.packets.sort_by_key(|packet| packet.time);
+    let all = transactions(&c);
+    let asked_again = |t: &&v1::Transaction| t.request_bytes == 200 && t.index == 2;
+    all.iter().find(asked_again).unwrap().clone()
+}
+
+/// A download fills the queue before a client: what another of its connections brings waits there, too.
+#[test]
+fn what_waits_behind_a_download_is_not_the_clients_time() {
+    let t = beside_a_download(Acks::Late(0.060), 0.060);
+    let (s, uncertain) = (shares(&t), t.client_uncertain_seconds.unwrap());
+    assert!((s.client_processing_seconds - 0.030).abs() < 0.001, "{t:?}");
+    assert!((s.congestion_seconds - 0.060).abs() < 0.001, "{t:?}");
+    // It may have waited less, or more.
+    assert!(uncertain >= 0.030, "{t:?}");
+    let t = beside_a_download(Acks::Late(0.0), 0.0);
+    about(shares(&t).client_processing_seconds, 0.030);
+    assert_eq!(t.client_uncertain_seconds, None);
+}
+
+/// An ACK that something behind a gap has sent tells of no queue: what it acknowledges had waited for a second segment.
+#[test]
+fn an_ack_at_a_gap_tells_of_no_queue() {
+    let t = beside_a_download(Acks::AtGaps, 0.0);
+    about(shares(&t).client_processing_seconds, 0.030);
+    assert_eq!(t.client_uncertain_seconds, None);
+}

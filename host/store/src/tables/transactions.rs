@@ -108,7 +108,7 @@ impl Row for Transaction {
         columns.push(Column::known(
             "client_uncertain_seconds",
             Cell::F64(|t| t.client_uncertain_seconds),
-            "How far the client's share may be from the truth (docs: limits); NULL: no sign that the response before waited for a slow link.",
+            "How far the client's share may be from the truth (docs: limits); NULL: no sign that the response before waited for a slow link or in a queue.",
         ));
         columns
     }
