@@ -114,6 +114,11 @@ uint32_t reg_read32(uint32_t offset)
         return *mock_register(offset) | ((mock.to_host_room > 0u) ? WEIR_REG_MAILBOX_TO_HOST_STATUS_READY_MASK : 0u);
     case WEIR_REG_SYSTEM_STATUS:
         return status();
+    case WEIR_REG_CLOCK_PPS_FRACTION:
+        // An edge while the capture is read.
+        *mock_register(WEIR_REG_CLOCK_PPS_COUNT) += mock.edges_in_capture;
+        mock.edges_in_capture = 0;
+        return *mock_register(offset);
     default:
         return *mock_register(offset);
     }

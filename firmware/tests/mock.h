@@ -32,6 +32,7 @@ struct mock {
     uint32_t stuck_ram;   // word of RAM whose bit 0 is 0; 0: none
     uint32_t missing;     // register that is not there; 0: none
     uint32_t ready_reads; // of status until measuring is ready; UINT32_MAX: never
+    uint32_t edges_in_capture; // that come while it is read
     int32_t step_ns;
     int32_t slew_ns;
     uint32_t steps;

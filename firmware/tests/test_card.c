@@ -142,6 +142,28 @@ static void boots_tests_itself_and_is_idle(void **state)
     assert_true(mock.kicks > 0u);
 }
 
+static void the_watchdog_is_what_the_book_says(void **state)
+{
+    (void)state;
+    boot();
+    assert_int_equal(*mock_register(WEIR_REG_WATCHDOG_TIMEOUT), 100u * MOCK_KHZ);
+    assert_int_equal(*mock_register(WEIR_REG_WATCHDOG_CONTROL), 3);
+    mock_image(0, 1, 100);
+    // Which task hung is in the kept area.
+    turn(1);
+    assert_int_equal(ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK), 5);
+}
+
+static void a_boot_fills_the_host_registers(void **state)
+{
+    (void)state;
+    *mock_register(WEIR_REG_HOST_SERVO_STATE) = 77;
+    *mock_register(WEIR_REG_HOST_FIRMWARE_ABI) = 77;
+    boot();
+    assert_int_equal(*mock_register(WEIR_REG_HOST_SERVO_STATE), WEIR_SERVO_STATE_FREE_RUN);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_FIRMWARE_ABI), (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR);
+}
+
 static void fails_test(uint32_t bit, uint32_t detail)
 {
     boot();
@@ -285,6 +307,42 @@ static void loopback_wants_a_frame_at_each_port(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, slow, 2), WEIR_STATUS_BAD_ARGUMENT);
 }
 
+static void both_ports_want_a_frame(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 10};
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(3);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(0u)))++;
+    run_us(5000);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(1u)))++;
+    run_us(1000);
+    struct mock_reply reply;
+    assert_true(told(WEIR_OPCODE_SELF_TEST, &reply));
+    assert_int_equal(reply.payload[1], 0);
+    mock_message(WEIR_OPCODE_SELF_TEST, 100, words, 2);
+    turn(3);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(0u)))++;
+    run_us(20000);
+    assert_true(told(WEIR_OPCODE_SELF_TEST, &reply));
+    assert_int_equal(reply.payload[1], WEIR_SELF_TEST_BIT_LOOPBACK);
+    assert_int_equal(reply.payload[2], 2);
+}
+
+static void a_test_that_was_not_run_again_stays_failed(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.stuck = WEIR_REG_SYSTEM_SCRATCH;
+    boot();
+    turn(200);
+    attach();
+    const uint32_t hash[] = {WEIR_SELF_TEST_BIT_HASH, 0};
+    assert_int_equal(ask(WEIR_OPCODE_SELF_TEST, hash, 2).payload[1], 0);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+}
+
 static void what_happened_before_the_reset_is_logged(void **state)
 {
     (void)state;
@@ -337,6 +395,15 @@ static void a_new_record_without_power_on_is_a_fault(void **state)
     assert_int_equal(card.fault_log.newest, 0);
     *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (2u << 16u);
     boot();
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
+}
+
+static void words_lost_before_the_boot_are_no_fault(void **state)
+{
+    (void)state;
+    *mock_register(WEIR_REG_MAILBOX_TO_CARD_STATUS) = 9u << WEIR_REG_MAILBOX_TO_CARD_STATUS_LOST_SHIFT;
+    ready_card();
+    run_us(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
 }
 
@@ -470,6 +537,44 @@ static void configuration_is_checked(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_BAD_STATE);
     const uint32_t test[] = {1, 0};
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
+}
+
+// Each key has its register.
+static void every_key_reaches_its_register(void **state)
+{
+    (void)state;
+    ready_card();
+    static const struct {
+        uint32_t key;
+        uint32_t value;
+        uint32_t low;
+        uint64_t wanted;
+    } cases[] = {
+        {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 11, WEIR_REG_MEASURE_HANDSHAKE_LOW, 11000000},
+        {WEIR_KEY_LINGER_MS, 13, WEIR_REG_MEASURE_LINGER_LOW, 13000000},
+        {WEIR_KEY_OTHER_TIMEOUT_MS, 17, WEIR_REG_MEASURE_OTHER_LOW, 17000000},
+        {WEIR_KEY_TRIGGER_MS, 19, WEIR_REG_DIGEST_TRIGGER_NS_LOW, 19000000},
+        {WEIR_KEY_TRIGGER_PACKETS, 23, WEIR_REG_DIGEST_TRIGGER_PACKETS, 23},
+        {WEIR_KEY_PORT_OFFSET_0, 29, WEIR_REG_PORT_TIME_OFFSET(0u), 29},
+        {WEIR_KEY_PORT_OFFSET_1, 0xFFFFFFE0u, WEIR_REG_PORT_TIME_OFFSET(1u), 0xFFFFFFE0u},
+        {WEIR_KEY_DESTINATION_MAC_HIGH, 31, WEIR_REG_RECORD_DESTINATION_HIGH, 31},
+        {WEIR_KEY_DESTINATION_MAC_LOW, 37, WEIR_REG_RECORD_DESTINATION_LOW, 37},
+        {WEIR_KEY_SOURCE_MAC_HIGH, 41, WEIR_REG_RECORD_SOURCE_HIGH, 41},
+        {WEIR_KEY_SOURCE_MAC_LOW, 43, WEIR_REG_RECORD_SOURCE_LOW, 43},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        set(cases[i].key, cases[i].value);
+    }
+    set(WEIR_KEY_DIGEST_MODE, 2);
+    set(WEIR_KEY_SLICES_ENABLE, 1);
+    set(WEIR_KEY_VLAN_IN_KEY, 0);
+    set(WEIR_KEY_SHED_ENABLE, 0);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(*mock_register(cases[i].low), (uint32_t)cases[i].wanted);
+    }
+    assert_int_equal(*mock_register(WEIR_REG_DIGEST_CONTROL), 6);
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_CONTROL), 0);
 }
 
 static void the_heartbeat_comes_four_times_in_what_the_hardware_waits(void **state)
@@ -652,6 +757,24 @@ static void a_clock_that_is_set_while_it_measures_is_told(void **state)
     assert_int_equal(card.fault_log.newest, faults + 1u);
 }
 
+static void a_clock_that_goes_back_in_a_stop_changes_nothing(void **state)
+{
+    (void)state;
+    running_card();
+    mock.tai_ns = UINT64_C(500) * 1000000000u;
+    // Records that do not leave keep the STOP for 5 ms.
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    mock_message(WEIR_OPCODE_STOP, 98, NULL, 0);
+    run_us(1000);
+    const uint64_t card_ns = mock.tai_ns;
+    const uint64_t host_ns = card_ns - UINT64_C(5000000000);
+    const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                             (uint32_t)(host_ns >> 32u)};
+    mock_message(WEIR_OPCODE_TIME_SYNC, 99, pair, 4);
+    run_us(10000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 // --- The link ----------------------------------------------------------------------------------
 
 static void the_heartbeat_follows_the_host(void **state)
@@ -691,6 +814,49 @@ static void the_heartbeat_follows_the_host(void **state)
     beats = mock.beats;
     run_us(300000);
     assert_true(mock.beats - beats > 280u);
+}
+
+static void a_start_gives_the_host_its_time(void **state)
+{
+    (void)state;
+    ready_card();
+    run_us(3000000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us(5000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_WAITING);
+}
+
+static void measured_again_is_told(void **state)
+{
+    (void)state;
+    running_card();
+    struct mock_reply reply;
+    bool measured = false;
+    while (told(WEIR_OPCODE_LOG, &reply)) {
+        measured |= (reply.payload[0] == (uint32_t)WEIR_LOG_CODE_MEASURED) && (reply.payload[1] == 10u);
+    }
+    assert_true(measured);
+}
+
+static void a_fault_says_when_and_how_long(void **state)
+{
+    (void)state;
+    mock.clocks = UINT64_C(50000) * MOCK_KHZ;
+    running_card();
+    mock.tai_ns = UINT64_C(1800000000) * 1000000000u;
+    run_us(150000);
+    struct weir_fault_entry entry = newest_fault();
+    assert_int_equal(entry.code, WEIR_FAULT_CODE_HOST_LOST);
+    assert_in_range(entry.detail1, 100, 103);
+    assert_int_equal(entry.seconds, 1800000000);
+    // Since the boot, not since power came.
+    assert_true(entry.uptime_ms < 10000u);
+    struct mock_reply reply;
+    bool lost = false;
+    while (told(WEIR_OPCODE_FAULT, &reply)) {
+        lost |= reply.payload[1] == (uint32_t)WEIR_FAULT_CODE_HOST_LOST;
+    }
+    assert_true(lost);
 }
 
 static void differ(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(1u)))++; }
@@ -769,6 +935,17 @@ static void the_heartbeat_follows_the_measuring_side(void **state)
     breaks_the_link(stick, unstick, WEIR_HEALTH_BIT_RECORDS_STUCK);
 }
 
+static void differ_0(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(0u)))++; }
+static void ram_parity(void) { *mock_register(WEIR_REG_FAULT_STATUS) |= WEIR_REG_FAULT_STATUS_RAM_PARITY_MASK; }
+
+static void each_port_and_each_parity_stops_the_heartbeat(void **state)
+{
+    (void)state;
+    running_card();
+    breaks_the_link(differ_0, NULL, WEIR_HEALTH_BIT_BYPASS_FAULT);
+    breaks_the_link(ram_parity, NULL, WEIR_HEALTH_BIT_HARDWARE);
+}
+
 static void stuck_records_stop_the_heartbeat_until_they_move(void **state)
 {
     (void)state;
@@ -834,6 +1011,19 @@ static void a_fault_that_stays_does_not_fill_the_log(void **state)
     }
     assert_in_range(card.fault_log.newest - before, 2, 4);
     assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static void two_kinds_of_hardware_fault_are_two_entries(void **state)
+{
+    (void)state;
+    running_card();
+    const uint32_t before = card.fault_log.newest;
+    *mock_register(WEIR_REG_FAULT_STATUS) = WEIR_REG_FAULT_STATUS_BUS_ERROR_MASK;
+    run_us_with_host(3000);
+    *mock_register(WEIR_REG_FAULT_STATUS) = WEIR_REG_FAULT_STATUS_STUCK_SLICES_0_MASK;
+    run_us_with_host(3000);
+    assert_int_equal(card.fault_log.newest, before + 2u);
+    assert_int_equal(newest_fault().detail0, WEIR_REG_FAULT_STATUS_STUCK_SLICES_0_MASK);
 }
 
 static void stop_ends_the_heartbeat(void **state)
@@ -924,6 +1114,23 @@ static void a_start_right_behind_a_stop_waits_for_health_anew(void **state)
     run_us_with_host(6000);
     assert_true(mock.beats > beats + 1u);
     assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+}
+
+// Records wait at the first look after a START that comes long after a STOP, or after they were held up.
+static void a_start_forgets_what_waited_before(void **state)
+{
+    (void)state;
+    running_card();
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    run_us_with_host(30000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_RECORDS_STUCK);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(3000000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(15000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(card.guard.unhealthy & WEIR_HEALTH_BIT_RECORDS_STUCK, 0);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MEASURE_UNHEALTHY);
 }
 
 static void inline_off_stays_off(void **state)
@@ -1078,6 +1285,54 @@ static void records_are_flushed_and_counters_reported(void **state)
     assert_int_equal(mock.flushes, flushes);
 }
 
+// Each word of STATISTICS is its counter.
+static void statistics_are_the_counters(void **state)
+{
+    (void)state;
+    ready_card();
+    uint32_t value = 1000;
+    const uint32_t order[] = {WEIR_REG_MEASURE_USED, WEIR_REG_MEASURE_IN_USE, WEIR_REG_RECORD_RECORDS_IN_LOW,
+                              WEIR_REG_RECORD_RECORDS_OUT_LOW, WEIR_REG_RECORD_FRAMES_LOW};
+    for (size_t i = 0; i < 5; i++) {
+        *mock_register(order[i]) = value++;
+    }
+    for (uint32_t i = 0; i < 5u; i++) {
+        *mock_register(WEIR_REG_MEASURE_LEFT_OUT_PACKET + 4u * i) = 1u << i;
+    }
+    *mock_register(WEIR_REG_MEASURE_NO_INDEX) = 2000;
+    *mock_register(WEIR_REG_MEASURE_NO_ROOM) = 2001;
+    for (uint32_t port = 0; port < 2u; port++) {
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_IN(port)) = 3000u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(port)) = 3001u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_DROPPED(port)) = 3002u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_TAKEOVERS(port)) = 3003u + 10u * port;
+        *mock_register(WEIR_REG_PORT_DROPPED(port)) = 3004u + 10u * port;
+    }
+    const struct mock_reply reply = ask(WEIR_OPCODE_STATISTICS, NULL, 0);
+    assert_int_equal(reply.payload[1], 1000);
+    assert_int_equal(reply.payload[2], 1001);
+    assert_int_equal(reply.payload[3], 1002);
+    assert_int_equal(reply.payload[5], 1003);
+    assert_int_equal(reply.payload[7], 1004);
+    assert_int_equal(reply.payload[9], 31);
+    assert_int_equal(reply.payload[10], 2000);
+    assert_int_equal(reply.payload[11], 2001);
+    for (uint32_t i = 0; i < 5u; i++) {
+        assert_int_equal(reply.payload[12u + i], 3000u + i);
+        assert_int_equal(reply.payload[17u + i], 3010u + i);
+    }
+}
+
+static void the_longest_turn_is_that_since_the_last_report(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_STATISTICS_MS, 10);
+    card.loop_us = 4000000;
+    run_us_with_host(30000);
+    assert_true(card.loop_us < 4000000u);
+}
+
 // --- Update ------------------------------------------------------------------------------------
 
 // Sends what mock_image() makes of `words` words.
@@ -1127,6 +1382,34 @@ static void an_update_is_tried_confirmed_or_rolled_back(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_OK);
     assert_true(boot_record_load(&record));
     assert_int_equal(record.slots[0].confirmed, 1);
+    assert_int_equal(record.slots[1].confirmed, 0);
+}
+
+static void the_slot_that_runs_is_confirmed(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 3, .slot = 1, .next = 1, .reason = WEIR_BOOT_REASON_TRIAL};
+    record.slots[1].tries = 2;
+    boot_record_store(&record);
+    running_card();
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_OK);
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.slots[1].confirmed, 1);
+    assert_int_equal(record.slots[0].confirmed, 0);
+}
+
+static void an_update_that_begins_forgets_the_old_image(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 3, .slot = 0, .next = 1};
+    record.slots[1] = (struct boot_slot){.image = 5, .tries = 3, .confirmed = 1};
+    boot_record_store(&record);
+    ready_card();
+    const uint32_t bytes = 432;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1), WEIR_STATUS_OK);
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.next, 0);
+    assert_int_equal(record.slots[1].tries, 0);
     assert_int_equal(record.slots[1].confirmed, 0);
 }
 
@@ -1197,6 +1480,28 @@ static void requests_wait_for_work_under_way(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 2), WEIR_STATUS_BAD_STATE);
 }
 
+static void a_reset_waits_for_the_reader_but_not_for_ever(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.to_host_room = 0;
+    mock_message(WEIR_OPCODE_RESET, 5, NULL, 0);
+    run_us((CARD_RESET_MS - 10u) * 1000u);
+    assert_int_equal(mock.restarts, 0);
+    run_us(20000);
+    assert_int_equal(mock.restarts, 1);
+    // The reply is in the queue but not read yet.
+    mock_reset();
+    ready_card();
+    *mock_register(WEIR_REG_MAILBOX_TO_HOST_STATUS) = 3;
+    mock_message(WEIR_OPCODE_RESET, 5, NULL, 0);
+    run_us(10000);
+    assert_int_equal(mock.restarts, 0);
+    *mock_register(WEIR_REG_MAILBOX_TO_HOST_STATUS) = 0;
+    run_us(1000);
+    assert_int_equal(mock.restarts, 1);
+}
+
 // --- The main loop -----------------------------------------------------------------------------
 
 static void a_slow_task_is_a_fault_once_a_second(void **state)
@@ -1213,6 +1518,16 @@ static void a_slow_task_is_a_fault_once_a_second(void **state)
     assert_in_range(card.fault_log.newest - before, 1, 2);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TASK_OVERRUN);
     assert_int_equal(card.pending.opcode, 0);
+}
+
+static void an_overrun_is_told_in_us(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.clocks_per_read = 300000;
+    turn(1);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TASK_OVERRUN);
+    assert_in_range(newest_fault().detail1, 1000, 100000);
 }
 
 static void lost_words_are_a_fault(void **state)
@@ -1273,6 +1588,8 @@ int main(void)
     mock_seed_from_environment();
     const struct CMUnitTest tests[] = {
         TEST(boots_tests_itself_and_is_idle),
+        TEST(the_watchdog_is_what_the_book_says),
+        TEST(a_boot_fills_the_host_registers),
         TEST(a_stuck_scratch_register),
         TEST(a_bit_of_ram_is_stuck),
         TEST(no_card_there),
@@ -1282,37 +1599,54 @@ int main(void)
         TEST(the_timer_stands_still),
         TEST(the_image_is_damaged),
         TEST(loopback_wants_a_frame_at_each_port),
+        TEST(both_ports_want_a_frame),
+        TEST(a_test_that_was_not_run_again_stays_failed),
         TEST(what_happened_before_the_reset_is_logged),
         TEST(a_new_record_without_power_on_is_a_fault),
+        TEST(words_lost_before_the_boot_are_no_fault),
         TEST(every_request_is_answered),
         TEST(a_host_that_does_not_read_only_waits),
         TEST(configuration_is_checked),
+        TEST(every_key_reaches_its_register),
         TEST(the_heartbeat_comes_four_times_in_what_the_hardware_waits),
         TEST(a_register_that_does_not_hold_is_a_fault),
         TEST(measuring_that_does_not_begin_is_a_fault),
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
         TEST(a_clock_that_is_set_while_it_measures_is_told),
+        TEST(a_clock_that_goes_back_in_a_stop_changes_nothing),
         TEST(measuring_ends_when_the_clock_goes_back_by_a_second),
         TEST(the_heartbeat_follows_the_host),
+        TEST(a_start_gives_the_host_its_time),
+        TEST(measured_again_is_told),
+        TEST(a_fault_says_when_and_how_long),
         TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),
+        TEST(each_port_and_each_parity_stops_the_heartbeat),
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
         TEST(measuring_ends_when_records_are_held_up_too_long),
         TEST(a_fault_that_stays_does_not_fill_the_log),
+        TEST(two_kinds_of_hardware_fault_are_two_entries),
         TEST(stop_ends_the_heartbeat),
         TEST(a_stop_takes_the_link_into_bypass_first),
         TEST(a_start_right_behind_a_stop_waits_for_health_anew),
+        TEST(a_start_forgets_what_waited_before),
         TEST(inline_off_stays_off),
         TEST(a_boot_takes_the_link_into_bypass_first),
         TEST(records_leave_before_a_stop_ends),
         TEST(a_stop_waits_no_longer_than_it_helps),
         TEST(records_are_flushed_and_counters_reported),
+        TEST(statistics_are_the_counters),
+        TEST(the_longest_turn_is_that_since_the_last_report),
         TEST(an_update_is_tried_confirmed_or_rolled_back),
+        TEST(the_slot_that_runs_is_confirmed),
+        TEST(an_update_that_begins_forgets_the_old_image),
         TEST(a_bad_update_is_refused),
         TEST(an_image_shorter_than_announced_is_refused),
         TEST(requests_wait_for_work_under_way),
+        TEST(a_reset_waits_for_the_reader_but_not_for_ever),
         TEST(a_slow_task_is_a_fault_once_a_second),
+        TEST(an_overrun_is_told_in_us),
         TEST(lost_words_are_a_fault),
         TEST(any_requests_leave_it_alive),
     };

@@ -320,6 +320,96 @@ static void holdover_ends(void **state)
     assert_int_equal(p.servo.state, WEIR_SERVO_STATE_FREE_RUN);
 }
 
+// A servo without a plant: samples are what the test says.
+static struct servo bare;
+static struct servo_action wanted;
+
+static void locked_servo(uint32_t samples, int64_t offset)
+{
+    const struct servo_settings settings = {
+        .clock_khz = MOCK_KHZ, .period_us = 1000, .gate_ns = 500, .holdover_periods = 86400};
+    servo_init(&bare, &settings);
+    for (uint32_t i = 0; i < samples; i++) {
+        servo_sample(&bare, offset * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void what_was_meant_for_a_period_is_taken_back(void **state)
+{
+    (void)state;
+    locked_servo(12, 0);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_true((int64_t)wanted.rate * 256 < bare.frequency - 256);
+    servo_missed(&bare, &wanted);
+    assert_int_equal(wanted.rate, bare.frequency / 256);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_true((int64_t)wanted.rate * 256 < bare.frequency - 256);
+    servo_sample(&bare, 100000 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_int_equal(wanted.rate, bare.frequency / 256);
+}
+
+static void holdover_goes_on_with_what_is_smooth(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    assert_int_equal(bare.gear, 1);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    const int64_t frequency = bare.frequency;
+    assert_true(frequency < 0);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_missed(&bare, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_in_range((uint64_t)(bare.held - frequency / 32 + 2), 0, 4);
+}
+
+static void the_wide_gear_comes_back_when_the_oscillator_wanders(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    assert_int_equal(bare.gear, 1);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_sample(&bare, 300 * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.gear, 0);
+}
+
+static void the_fifth_outlier_in_a_row_acquires_anew(void **state)
+{
+    (void)state;
+    locked_servo(30, 0);
+    for (uint32_t i = 0; i < 4u; i++) {
+        servo_sample(&bare, 30000 * INT64_C(65536), bare.period_clocks, &wanted);
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+    }
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 5u; i++) {
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+        servo_sample(&bare, 30000 * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKING);
+}
+
+static void three_good_ones_in_a_row_lock(void **state)
+{
+    (void)state;
+    const struct servo_settings settings = {
+        .clock_khz = MOCK_KHZ, .period_us = 1000, .gate_ns = 500, .holdover_periods = 86400};
+    servo_init(&bare, &settings);
+    for (uint32_t i = 0; i < 5u; i++) {
+        servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    }
+    // Two good ones, an outlier, two good ones.
+    servo_sample(&bare, 2000 * INT64_C(65536), bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 2u; i++) {
+        servo_sample(&bare, 0, bare.period_clocks, &wanted);
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKING);
+    }
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+}
+
 // --- The timekeeper on registers ---------------------------------------------------------------
 
 static struct config config;
@@ -374,6 +464,19 @@ static void edges_reach_the_servo(void **state)
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
 }
 
+static void an_edge_has_a_fraction(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000000);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, 5);
+    mock.held = 0;
+    *mock_register(WEIR_REG_CLOCK_PPS_FRACTION) = 0x80000000u;
+    mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.points[1], 5 * 65536 + 32768);
+}
+
 // An oscillator 50 ppm off with a PPS of which `lost` of every `of` edges do not come; periods until it is LOCKED.
 static uint32_t locks_without(uint32_t lost, uint32_t of)
 {
@@ -421,11 +524,15 @@ static void lost_edges_do_not_keep_it_from_locking(void **state)
 static void a_capture_that_changes_is_read_again(void **state)
 {
     (void)state;
-    begin(WEIR_SERVO_SOURCE_PPS, 1000);
-    mock.clocks += MOCK_KHZ;
-    edge(5000000);
+    begin(WEIR_SERVO_SOURCE_PPS, 1000000);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, 5);
+    mock.held = 0;
+    mock.edges_in_capture = 1;
+    mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
     timekeeper_poll(&timekeeper, mock.clocks);
-    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKING);
+    assert_int_equal(timekeeper.servo.point_count, 0);
+    timekeeper_poll(&timekeeper, mock.clocks + 1000u);
     assert_int_equal(timekeeper.servo.point_count, 1);
 }
 
@@ -452,6 +559,23 @@ static void host_pairs_set_and_steer(void **state)
     assert_int_equal(mock.slew_ns, 1000);
     assert_int_equal(mock.steps, 0);
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void pairs_that_are_seconds_apart_give_their_slope(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_HOST, 1000000);
+    uint64_t card_ns = UINT64_C(1000000000000);
+    uint64_t host_ns = card_ns;
+    // 50 ppm, every other pair is lost.
+    for (uint32_t i = 0; i < 3u; i++) {
+        mock.clocks += (uint64_t)MOCK_KHZ * 2000u;
+        assert_int_equal(timekeeper_pair(&timekeeper, card_ns, host_ns, mock.clocks), WEIR_SYNC_ACTION_SAMPLE);
+        card_ns += 2000100000u;
+        host_ns += 2000000000u;
+    }
+    // 1 ppm is 14,317.
+    assert_in_range((uint64_t)-timekeeper.servo.rate, 49u * 14317u, 51u * 14317u);
 }
 
 static enum weir_sync_action pair_off_by(int64_t ns)
@@ -650,10 +774,17 @@ int main(void)
         TEST(the_rate_stays_within_its_limits),
         TEST(the_loop_has_its_constants),
         TEST(holdover_ends),
+        TEST(what_was_meant_for_a_period_is_taken_back),
+        TEST(holdover_goes_on_with_what_is_smooth),
+        TEST(the_wide_gear_comes_back_when_the_oscillator_wanders),
+        TEST(the_fifth_outlier_in_a_row_acquires_anew),
+        TEST(three_good_ones_in_a_row_lock),
         TEST(edges_reach_the_servo),
+        TEST(an_edge_has_a_fraction),
         TEST(lost_edges_do_not_keep_it_from_locking),
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
+        TEST(pairs_that_are_seconds_apart_give_their_slope),
         TEST(pairs_of_a_host_lock),
         TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),

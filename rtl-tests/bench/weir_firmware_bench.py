@@ -361,3 +361,15 @@ async def a_trap_is_logged(dut):
     # The code is whole again: it came from the slot.
     await host.run()
     await all_frames(dut)
+
+
+@cocotb.test(skip=not IMAGE.exists())
+async def the_watchdog_is_set(dut):
+    host = await power_on(dut)
+    await host.load(IMAGE.read_bytes())
+    await host.release()
+    assert await host.regs.read("watchdog.timeout") == 100 * KHZ
+    assert await host.regs.read("watchdog.control") == 3
+    # Locked.
+    await host.regs.write("watchdog.timeout", 7)
+    assert await host.regs.read("watchdog.timeout") == 100 * KHZ
