@@ -37,6 +37,8 @@
 #define WEIR_SERVO_GATE_LEAST_NS 0x32u
 // TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
 #define WEIR_PAIRS_TO_SET 3u
+// In the fault WATCHDOG: no task of the main loop had begun.
+#define WEIR_NO_TASK 0xFFFFFFFFu
 // The firmware's RAM as its CPU sees it.
 #define WEIR_RAM_BASE 0x40000000u
 // Code and constants of the running image.

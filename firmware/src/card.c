@@ -53,13 +53,31 @@ void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint
     tell(card, WEIR_OPCODE_LOG, words, WEIR_LOG_WORDS);
 }
 
+// What a host did not set is as the protocol says, whatever another one had set before.
+static void restore_defaults(struct card *card)
+{
+    // The clock goes on as it is until somebody says what it follows: a lock outlives a host that starts anew.
+    config_init(&card->config);
+    card->defaults_due = false;
+}
+
 void card_enter(struct card *card, enum weir_card_state state, uint32_t reason)
 {
     const uint32_t words[WEIR_STATE_CHANGE_WORDS] = {(uint32_t)state, (uint32_t)card->state, reason};
     card->state = state;
+    if (state == WEIR_CARD_STATE_FAULT) {
+        card->broken_by = reason;
+    } else if (state == WEIR_CARD_STATE_IDLE) {
+        card->broken_by = 0;
+    } else {
+        // A self-test does not mend.
+    }
     card->timekeeper.measuring = state == WEIR_CARD_STATE_RUNNING;
     reg_write32(WEIR_REG_HOST_STATE, (uint32_t)state);
     tell(card, WEIR_OPCODE_STATE_CHANGE, words, WEIR_STATE_CHANGE_WORDS);
+    if (card->defaults_due && (state != WEIR_CARD_STATE_RUNNING)) {
+        restore_defaults(card);
+    }
 }
 
 // Measuring is held in reset; the CPU is not.
@@ -73,11 +91,24 @@ static void fail(struct card *card, enum weir_fault_code code, uint32_t detail0,
     card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)code);
 }
 
+void card_attach(struct card *card)
+{
+    card->attached = true;
+    if (card->state == WEIR_CARD_STATE_RUNNING) {
+        card->defaults_due = true;
+    } else {
+        restore_defaults(card);
+    }
+}
+
 // Faults of the time before this boot.
 static void take_up(struct card *card, bool record_good, uint64_t now)
 {
     uint32_t cause = 0;
     uint32_t pc = 0;
+    const uint32_t task = ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK);
+    // A boot that hangs must not name a task of the boot before.
+    ram_write32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK, WEIR_NO_TASK);
     const uint32_t boot = reg_read32(WEIR_REG_SYSTEM_BOOT);
     // The boot ROM made a new record, but this is not the first boot.
     const bool fresh = (card->record.boots == 1u) && ((boot >> WEIR_REG_SYSTEM_BOOT_COUNT_SHIFT) > 1u);
@@ -89,7 +120,7 @@ static void take_up(struct card *card, bool record_good, uint64_t now)
     }
     const uint32_t reason = (boot & WEIR_REG_SYSTEM_BOOT_REASON_MASK) >> WEIR_REG_SYSTEM_BOOT_REASON_SHIFT;
     if (reason == WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG) {
-        card_fault(card, WEIR_FAULT_CODE_WATCHDOG, ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK), 0, now);
+        card_fault(card, WEIR_FAULT_CODE_WATCHDOG, task, 0, now);
     }
     for (uint32_t slot = 0; slot < (uint32_t)IMAGE_SLOTS; slot++) {
         // An empty slot is no fault.
@@ -137,6 +168,7 @@ enum weir_status card_start(struct card *card, uint64_t now)
         fail(card, WEIR_FAULT_CODE_CONFIGURATION, address, reg_read32(address), now);
         return WEIR_STATUS_FAILED;
     }
+    timekeeper_configure(&card->timekeeper, &card->config, now);
     reg_write32(WEIR_REG_SYSTEM_CONTROL, 0);
     guard_start(&card->guard, now);
     card->started = now;
@@ -202,6 +234,8 @@ static void work_self_test(struct card *card, uint64_t now)
     card->self_test_failed &= SELF_TEST_OF_CARD;
     if (card->self_test_failed != 0u) {
         card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)WEIR_FAULT_CODE_SELF_TEST);
+    } else if (card->broken_by != 0u) {
+        card_enter(card, WEIR_CARD_STATE_FAULT, card->broken_by);
     } else {
         card_enter(card, WEIR_CARD_STATE_IDLE, 0);
     }
@@ -343,9 +377,15 @@ static void report_clock(struct card *card, uint64_t now)
         card_log(card, WEIR_LOG_CODE_SERVO, (uint32_t)state, (uint32_t)card->servo_state);
         card->servo_state = state;
         reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)state);
-        if (state == WEIR_SERVO_STATE_HOLDOVER) {
+        // Stray edges interrupt HOLDOVER; the reference is lost once.
+        if (state == WEIR_SERVO_STATE_LOCKED) {
+            card->reference_lost = false;
+        } else if ((state == WEIR_SERVO_STATE_HOLDOVER) && !card->reference_lost) {
+            card->reference_lost = true;
             card_fault(card, WEIR_FAULT_CODE_REFERENCE_LOST, card->timekeeper.servo.locked,
                        (uint32_t)card->timekeeper.servo.rate, now);
+        } else {
+            // LOG tells it.
         }
     }
     if (card->timekeeper.steps != card->steps) {

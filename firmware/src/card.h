@@ -57,6 +57,7 @@ struct card {
     uint32_t khz;
     uint32_t self_test_failed;
     uint32_t ended_by;     // fault that ends measuring, or 0
+    uint32_t broken_by;    // fault that led to FAULT, until it is left; 0: none
     uint32_t loop_us;      // longest turn of the main loop since the last report
     uint32_t steps;        // of the clock, as logged
     uint32_t replies_lost; // 0, or the room for replies is wrong
@@ -64,6 +65,8 @@ struct card {
     enum weir_card_state state;
     enum weir_servo_state servo_state; // as reported
     bool attached;                     // HELLO was there
+    bool defaults_due;                 // HELLO was there while RUNNING
+    bool reference_lost;               // told since the clock was last LOCKED
     bool ready;                        // measuring has begun
     bool stopping;                     // measuring ends when its records have left
     bool open;                         // the inline path had a heartbeat since START
@@ -81,6 +84,9 @@ void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint
 
 // Changes the state and reports it; `reason` is a fault code or 0.
 void card_enter(struct card *card, enum weir_card_state state, uint32_t reason);
+
+// A host says HELLO: it finds the configuration's defaults, at once or, while RUNNING, when measuring has ended.
+void card_attach(struct card *card);
 
 // Writes the configuration and begins to measure; only in IDLE.
 WEIR_CHECKED enum weir_status card_start(struct card *card, uint64_t now);

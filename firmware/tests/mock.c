@@ -95,6 +95,10 @@ uint32_t reg_read32(uint32_t offset)
         (*mock_register(WEIR_REG_FAULT_BUS_ERROR_COUNT))++;
         return 0;
     }
+    if ((mock.host_error != 0u) && (offset == mock.host_error)) {
+        mock.host_error = 0;
+        (*mock_register(WEIR_REG_FAULT_BUS_ERROR_COUNT))++;
+    }
     switch (offset) {
     case WEIR_REG_TIMER_NOW_LOW:
         mock.clocks += mock.clocks_per_read;

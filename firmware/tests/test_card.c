@@ -220,6 +220,18 @@ static void a_register_is_missing(void **state)
     fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_MEASURE_LINGER_HIGH);
 }
 
+// A host may use an address without a register while the card tests itself: fault.bus_error_count counts both sides.
+static void a_bus_error_of_the_host_fails_no_self_test(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.host_error = WEIR_REG_INFO_MAILBOX_WORDS;
+    boot();
+    turn(200);
+    assert_int_equal(mock.host_error, 0);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 // What docs/src/firmware.md says of the walk over the registers.
 static void each_block_that_is_named_is_read(void **state)
 {
@@ -266,6 +278,25 @@ static void the_timer_stands_still(void **state)
     }
     assert_int_equal(test.failed, WEIR_SELF_TEST_BIT_TIME);
     assert_int_equal(test.detail, WEIR_REG_TIMER_NOW_LOW);
+}
+
+// TIME_SYNC is taken while the card tests itself; a clock that it sets back does not stand still.
+static void a_clock_set_back_fails_no_self_test(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.tai_ns = UINT64_C(500) * 1000000000u;
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_TIME, 0};
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_SELF_TEST);
+    const uint64_t card_ns = mock.tai_ns;
+    const uint64_t host_ns = card_ns - UINT64_C(5000000000);
+    const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                             (uint32_t)(host_ns >> 32u)};
+    mock_message(WEIR_OPCODE_TIME_SYNC, 100, pair, 4);
+    turn(20);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
 }
 
 static void the_image_is_damaged(void **state)
@@ -384,6 +415,22 @@ static void what_happened_before_the_reset_is_logged(void **state)
     *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (5u << 16u);
     boot();
     assert_int_equal(card.fault_log.newest, 16);
+}
+
+// A reset by the watchdog before the main loop runs names no task that ran a boot ago.
+static void a_boot_that_hangs_names_no_task(void **state)
+{
+    (void)state;
+    ready_card();
+    ram_write32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK, 3);
+    // RESTART; card_init() ends, tasks_init() or what follows hangs.
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (2u << 16u);
+    card_init(&card, mock.clocks);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG | (3u << 16u);
+    boot();
+    struct weir_fault_entry entry = newest_fault();
+    assert_int_equal(entry.code, WEIR_FAULT_CODE_WATCHDOG);
+    assert_int_equal(entry.detail0, WEIR_NO_TASK);
 }
 
 static void a_new_record_without_power_on_is_a_fault(void **state)
@@ -606,6 +653,48 @@ static void the_heartbeat_comes_four_times_in_what_the_hardware_waits(void **sta
     assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, beyond, 2), WEIR_STATUS_BAD_ARGUMENT);
 }
 
+// A host takes what it does not set for the default: it beats by that.
+static void a_new_service_has_the_defaults(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_HOST_TIMEOUT_US, 1500);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    // The next one beats four times in what it takes for HOST_TIMEOUT_US, 100 ms.
+    attach();
+    set(WEIR_KEY_EPOCH, 2);
+    set(WEIR_KEY_BEAT_US, 1000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    const uint32_t beats = mock.beats;
+    for (uint32_t i = 0; i < 400u; i++) {
+        host_beat();
+        run_us(25000);
+        struct mock_reply reply;
+        while (mock_reply(&reply)) {
+        }
+    }
+    // 10 s.
+    assert_true(mock.beats > beats + 1000u);
+}
+
+static void a_new_service_under_way_has_them_when_it_has_ended(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_HOST_TIMEOUT_US, 50000);
+    attach();
+    assert_int_equal(card.config.values[WEIR_KEY_HOST_TIMEOUT_US], 50000);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 10);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.config.values[WEIR_KEY_HOST_TIMEOUT_US], 100000);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 100);
+    // Once: what is set from here on stays.
+    set(WEIR_KEY_HEALTHY_PERIODS, 20);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 20);
+}
+
 static void a_register_that_does_not_hold_is_a_fault(void **state)
 {
     (void)state;
@@ -627,6 +716,40 @@ static void a_register_that_does_not_hold_is_a_fault(void **state)
         assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
         assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
     }
+}
+
+static void fault_by_configuration(void)
+{
+    ready_card();
+    mock.stuck = WEIR_REG_STATISTICS_CONTROL;
+    set(WEIR_KEY_STATISTICS_ENABLE, 1);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_FAILED);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+}
+
+static void a_self_test_of_nothing_does_not_end_a_fault(void **state)
+{
+    (void)state;
+    fault_by_configuration();
+    const uint32_t none[] = {0, 0};
+    (void)ask(WEIR_OPCODE_SELF_TEST, none, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    const uint32_t all[] = {SELF_TEST_AT_BOOT, 0};
+    (void)ask(WEIR_OPCODE_SELF_TEST, all, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    (void)ask(WEIR_OPCODE_SELF_TEST, all, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
+static void a_loopback_that_fails_does_not_end_a_fault(void **state)
+{
+    (void)state;
+    fault_by_configuration();
+    const uint32_t loopback[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 1};
+    assert_int_equal(ask(WEIR_OPCODE_SELF_TEST, loopback, 2).payload[1], WEIR_SELF_TEST_BIT_LOOPBACK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
 }
 
 static void measuring_that_does_not_begin_is_a_fault(void **state)
@@ -688,6 +811,74 @@ static void the_clock_is_reported(void **state)
     assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
     run_us_with_host(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+}
+
+// Edges of a reference of 1 ms, seen `ns` off by the card.
+static void card_edges(uint32_t count, uint32_t ns)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t at = (*mock_register(WEIR_REG_CLOCK_PPS_COUNT) + 5u) * UINT64_C(1000000);
+        (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+        mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, at + ((uint64_t)ns * (i + 1u)));
+        run_us_with_host(1000);
+    }
+}
+
+static void follows_edges(void)
+{
+    const uint32_t words[] = {WEIR_KEY_SERVO_PERIOD_US, 1000, WEIR_KEY_SERVO_SOURCE, WEIR_SERVO_SOURCE_PPS};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 4), WEIR_STATUS_OK);
+}
+
+// A reference that gets noisy and then ends.
+static void a_reference_lost_while_it_is_acquired_anew_is_a_fault(void **state)
+{
+    (void)state;
+    running_card();
+    follows_edges();
+    card_edges(20, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    card_edges(5, 7919);
+    run_us_with_host(60000);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+    // Stray edges later it is lost no more than it was.
+    const uint32_t faults = card.fault_log.newest;
+    card_edges(1, 7919);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKING);
+    run_us_with_host(60000);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_int_equal(card.fault_log.newest, faults);
+    // It is back, and lost again.
+    card_edges(20, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    run_us_with_host(60000);
+    assert_int_equal(card.fault_log.newest, faults + 1u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+}
+
+static void a_lock_outlives_a_host_that_starts_anew(void **state)
+{
+    (void)state;
+    running_card();
+    follows_edges();
+    card_edges(20, 0);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    attach();
+    set(WEIR_KEY_EPOCH, 2);
+    card_edges(2, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    follows_edges();
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    card_edges(2, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    // One that wants no reference follows none.
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    attach();
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    card_edges(2, 0);
+    assert_int_equal(card.timekeeper.source, WEIR_SERVO_SOURCE_NONE);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_FREE_RUN);
 }
 
 // What the host does after measuring has ended by itself.
@@ -824,6 +1015,24 @@ static void a_start_gives_the_host_its_time(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
     run_us(5000);
     assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_WAITING);
+}
+
+// A host that is lost between START and ready, and stays so, is a fault HOST_LOST as at any other time.
+static void a_host_lost_before_ready_is_logged(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.ready_reads = UINT32_MAX;
+    set(WEIR_KEY_HOST_TIMEOUT_US, 20000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(1000);
+    // No heartbeat any more; 50 ms later measuring has begun.
+    run_us(50000);
+    mock.ready_reads = 0;
+    run_us(3000000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_HOST_LOST);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_HOST_LOST);
 }
 
 static void measured_again_is_told(void **state)
@@ -1594,14 +1803,17 @@ int main(void)
         TEST(a_bit_of_ram_is_stuck),
         TEST(no_card_there),
         TEST(a_register_is_missing),
+        TEST(a_bus_error_of_the_host_fails_no_self_test),
         TEST(each_block_that_is_named_is_read),
         TEST(the_clock_stands_still),
         TEST(the_timer_stands_still),
+        TEST(a_clock_set_back_fails_no_self_test),
         TEST(the_image_is_damaged),
         TEST(loopback_wants_a_frame_at_each_port),
         TEST(both_ports_want_a_frame),
         TEST(a_test_that_was_not_run_again_stays_failed),
         TEST(what_happened_before_the_reset_is_logged),
+        TEST(a_boot_that_hangs_names_no_task),
         TEST(a_new_record_without_power_on_is_a_fault),
         TEST(words_lost_before_the_boot_are_no_fault),
         TEST(every_request_is_answered),
@@ -1609,15 +1821,22 @@ int main(void)
         TEST(configuration_is_checked),
         TEST(every_key_reaches_its_register),
         TEST(the_heartbeat_comes_four_times_in_what_the_hardware_waits),
+        TEST(a_new_service_has_the_defaults),
+        TEST(a_new_service_under_way_has_them_when_it_has_ended),
         TEST(a_register_that_does_not_hold_is_a_fault),
+        TEST(a_self_test_of_nothing_does_not_end_a_fault),
+        TEST(a_loopback_that_fails_does_not_end_a_fault),
         TEST(measuring_that_does_not_begin_is_a_fault),
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
+        TEST(a_reference_lost_while_it_is_acquired_anew_is_a_fault),
+        TEST(a_lock_outlives_a_host_that_starts_anew),
         TEST(a_clock_that_is_set_while_it_measures_is_told),
         TEST(a_clock_that_goes_back_in_a_stop_changes_nothing),
         TEST(measuring_ends_when_the_clock_goes_back_by_a_second),
         TEST(the_heartbeat_follows_the_host),
         TEST(a_start_gives_the_host_its_time),
+        TEST(a_host_lost_before_ready_is_logged),
         TEST(measured_again_is_told),
         TEST(a_fault_says_when_and_how_long),
         TEST(ten_healthy_periods_are_ten),

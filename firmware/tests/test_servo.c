@@ -410,6 +410,31 @@ static void three_good_ones_in_a_row_lock(void **state)
     assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
 }
 
+static void stray_edges_do_not_prolong_holdover(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    struct servo_settings settings = bare.settings;
+    settings.holdover_periods = 40;
+    servo_adjust(&bare, &settings);
+    uint32_t missed = 0;
+    for (uint32_t i = 1; (bare.state != WEIR_SERVO_STATE_FREE_RUN) && (i < 200u); i++) {
+        if ((i % 8u) == 0u) {
+            servo_sample(&bare, (int64_t)i * 20000 * INT64_C(65536), bare.period_clocks, &wanted);
+        } else {
+            servo_missed(&bare, &wanted);
+            missed++;
+        }
+    }
+    assert_int_equal(missed, 40);
+    // FREE_RUN it stays: nothing is held any more.
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_missed(&bare, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_FREE_RUN);
+}
+
 // --- The timekeeper on registers ---------------------------------------------------------------
 
 static struct config config;
@@ -680,6 +705,77 @@ static void with_pps_pairs_only_say_the_second(void **state)
     assert_int_equal(timekeeper.servo.outliers, 5);
 }
 
+// The card's clock is mock.tai_ns; true time moves by a period, an edge comes at its end.
+static uint64_t true_ns;
+
+static void follow_pps(uint32_t period_us)
+{
+    begin(WEIR_SERVO_SOURCE_PPS, period_us);
+    true_ns = UINT64_C(1800000000) * 1000000000u;
+    mock.ns_per_read = 0;
+    mock.tai_ns = true_ns;
+}
+
+static void edges(uint32_t count, uint32_t period_us)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        true_ns += (uint64_t)period_us * 1000u;
+        mock.tai_ns += (uint64_t)period_us * 1000u;
+        mock.tai_ns += (uint64_t)(int64_t)(mock.step_ns + mock.slew_ns);
+        mock.step_ns = 0;
+        mock.slew_ns = 0;
+        mock.clocks += (uint64_t)MOCK_KHZ * period_us / 1000u;
+        (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+        mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, mock.tai_ns);
+        mock.held = mock.tai_ns >> 32u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+        mock.tai_ns += (uint64_t)(int64_t)(mock.step_ns + mock.slew_ns);
+        mock.step_ns = 0;
+        mock.slew_ns = 0;
+    }
+}
+
+static void a_stray_edge_does_not_end_holdover(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(40, 1000000);
+    const uint64_t second = (uint64_t)MOCK_KHZ * 1000u;
+    for (uint32_t i = 0; i < 10u; i++) {
+        mock.clocks += second;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, true_ns + UINT64_C(123456789));
+    mock.held = (true_ns + UINT64_C(123456789)) >> 32u;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    for (uint32_t i = 0; i < 10u; i++) {
+        mock.clocks += second;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    // 20 s of 86,400.
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+}
+
+static void a_reference_that_comes_for_two_edges_does_not_end_holdover(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(40, 1000000);
+    const uint64_t second = (uint64_t)MOCK_KHZ * 1000u;
+    for (uint32_t i = 0; i < 20u; i++) {
+        mock.clocks += second;
+        mock.tai_ns += 1000000000u;
+        true_ns += 1000000000u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+        if (i == 10u) {
+            edges(2, 1000000);
+        }
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+}
+
 // Edges each ms, from an oscillator that is right but for `drift_ns` per period; `ns` is the card's time.
 static void follow_edges(uint32_t count, uint64_t *ns, int32_t drift_ns)
 {
@@ -779,6 +875,7 @@ int main(void)
         TEST(the_wide_gear_comes_back_when_the_oscillator_wanders),
         TEST(the_fifth_outlier_in_a_row_acquires_anew),
         TEST(three_good_ones_in_a_row_lock),
+        TEST(stray_edges_do_not_prolong_holdover),
         TEST(edges_reach_the_servo),
         TEST(an_edge_has_a_fraction),
         TEST(lost_edges_do_not_keep_it_from_locking),
@@ -788,6 +885,8 @@ int main(void)
         TEST(pairs_of_a_host_lock),
         TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),
+        TEST(a_stray_edge_does_not_end_holdover),
+        TEST(a_reference_that_comes_for_two_edges_does_not_end_holdover),
         TEST(a_locked_clock_keeps_its_lock_through_changes),
         TEST(another_reference_is_acquired_with_what_was_learned),
     };

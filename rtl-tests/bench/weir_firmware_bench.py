@@ -373,3 +373,42 @@ async def the_watchdog_is_set(dut):
     # Locked.
     await host.regs.write("watchdog.timeout", 7)
     assert await host.regs.read("watchdog.timeout") == 100 * KHZ
+
+
+@cocotb.test(skip=not IMAGE.exists())
+async def a_host_may_ask_for_what_is_not_there(dut):
+    """A host that uses addresses without a register while the card boots: that is no fault of the card."""
+    host = await power_on(dut)
+    await host.load(IMAGE.read_bytes())
+
+    async def ask_for_nothing():
+        while True:
+            await host.regs.read_at(0x00F0)
+            await stream.clocks(dut.clk, 500)
+
+    await host.regs.write("host.boot_stage", 0)
+    await host.regs.write("system.control", measure_reset=1)
+    await host.booted(card.BootStage.FIRMWARE)
+    task = cocotb.start_soon(ask_for_nothing())
+    await host.booted()
+    task.cancel()
+    assert (await host.state())["state"] == card.CardState.IDLE, await host.faults()
+
+
+@cocotb.test(skip=not IMAGE.exists())
+async def a_test_of_nothing_does_not_end_a_fault(dut):
+    host = await power_on(dut)
+    await host.load(IMAGE.read_bytes())
+    await host.release()
+    await host.run()
+    # The clock is set, then set back by more than a second.
+    for change in (1_800_000_000 * 10**9, -2 * 10**9):
+        now = await host.regs.read_pair("clock.now")
+        tai = now + change
+        await host.ask(card.Opcode.TIME_SYNC, [now & 0xFFFFFFFF, now >> 32, tai & 0xFFFFFFFF, tai >> 32])
+    await stream.clocks(dut.clk, clocks(3000))
+    assert (await host.state())["state"] == card.CardState.FAULT
+    await host.ask(card.Opcode.SELF_TEST, [0, 0])
+    assert (await host.state())["state"] == card.CardState.FAULT
+    await host.ask(card.Opcode.STOP)
+    assert (await host.state())["state"] == card.CardState.IDLE

@@ -33,6 +33,8 @@ pub const SERVO_GATE_HOST_NS: u32 = 0x2710;
 pub const SERVO_GATE_LEAST_NS: u32 = 0x32;
 /// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
 pub const PAIRS_TO_SET: u32 = 3;
+/// In the fault WATCHDOG: no task of the main loop had begun.
+pub const NO_TASK: u32 = 0xFFFF_FFFF;
 /// The firmware's RAM as its CPU sees it.
 pub const RAM_BASE: u32 = 0x4000_0000;
 /// Code and constants of the running image.
@@ -58,7 +60,7 @@ pub const REGISTERS_BASE: u32 = 0xF000_0000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Opcode {
-    /// Versions, both ways. Needed before CONFIGURE, START and updates.
+    /// Versions, both ways. Needed before CONFIGURE, START and updates. Configuration keys have their values at the start again; while RUNNING, once measuring has ended.
     Hello = 1,
     /// State of the card.
     GetState = 2,
@@ -370,7 +372,7 @@ impl ServoSource {
 pub enum FaultCode {
     /// The CPU took an exception: mcause, mepc. The card resets.
     Trap = 1,
-    /// The CPU's watchdog reset the card: stage of the main loop, 0.
+    /// The CPU's watchdog reset the card: number of the task that ran (NO_TASK: none had begun), 0.
     Watchdog = 2,
     /// A test failed: test, detail.
     SelfTest = 3,
@@ -380,7 +382,7 @@ pub enum FaultCode {
     ImageRefused = 5,
     /// The host's heartbeat stopped: its last count, ms.
     HostLost = 6,
-    /// The measuring side is unhealthy: HealthBit, detail.
+    /// The measuring side is unhealthy: HealthBits, 0.
     MeasureUnhealthy = 7,
     /// Measuring did not begin: ms waited, 0.
     NotReady = 8,
@@ -775,7 +777,7 @@ pub mod self_test_bit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum SyncAction {
-    /// Nothing: too early, or the clock follows PPS and agrees on the second.
+    /// Nothing: too early, or the clock follows PPS or nothing and is less than 0.4 s off.
     None = 0,
     /// It was a sample for the servo.
     Sample = 1,
@@ -1337,7 +1339,7 @@ pub struct FaultEntry {
     pub code: u32,
     /// Boot of the card since power came, from 1.
     pub boot: u32,
-    /// ms since that boot.
+    /// ms since that boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// Bits 31..0 of the card's TAI seconds.
     pub seconds: u32,
@@ -1464,9 +1466,9 @@ pub struct State {
     pub servo_state: u32,
     /// HealthBits; 0: the inline path has its heartbeat.
     pub unhealthy: u32,
-    /// Faults logged since power came, cleared ones included.
+    /// Sequence number of the newest fault: faults logged since power came, cleared ones included.
     pub faults: u32,
-    /// ms since the boot.
+    /// ms since the boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// SelfTestBits.
     pub self_test_failed: u32,
@@ -1798,7 +1800,7 @@ impl UpdateDataReply {
 /// Payload STATISTICS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// ms since the boot.
+    /// ms since the boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// Contexts used since measuring began: most flows at once, or more, since the context of a flow that was closed rests for 0.54 s before it is used again.
     pub contexts_used: u32,

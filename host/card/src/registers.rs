@@ -452,7 +452,7 @@ pub mod host {
     pub const BOOT_STAGE: Register = Register(0x0c08);
     /// Written by the firmware: state of the clock servo. (rw; after power-on 0x0)
     pub const SERVO_STATE: Register = Register(0x0c0c);
-    /// Written by the firmware: faults in its log. (rw; after power-on 0x0)
+    /// Written by the firmware: sequence number of the newest fault in its log. (rw; after power-on 0x0)
     pub const FAULT_COUNT: Register = Register(0x0c10);
     /// Written by the firmware: version of the image that runs. (rw; after power-on 0x0)
     pub const FIRMWARE_VERSION: Register = Register(0x0c14);
