@@ -162,6 +162,7 @@ class LogCode(enum.IntEnum):
 class BootStage(enum.IntEnum):
     """How far the boot came, in host.boot_stage."""
 
+    LOADED = 6
     ROM = 1
     ROM_FRESH = 0x11
     CHECKED = 2

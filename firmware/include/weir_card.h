@@ -177,6 +177,7 @@ enum weir_log_code {
 
 // How far the boot came, in host.boot_stage.
 enum weir_boot_stage {
+    WEIR_BOOT_STAGE_LOADED = 6,
     WEIR_BOOT_STAGE_ROM = 1,
     WEIR_BOOT_STAGE_ROM_FRESH = 0x11,
     WEIR_BOOT_STAGE_CHECKED = 2,

@@ -29,8 +29,31 @@ static void tell(struct card *card, enum weir_opcode opcode, const uint32_t *pay
 
 uint32_t card_uptime_ms(const struct card *card, uint64_t now) { return (uint32_t)((now - card->booted) / card->khz); }
 
+// What of a code is told apart.
+static uint32_t kinds(enum weir_fault_code code, uint32_t detail0, uint32_t detail1)
+{
+    if ((code == WEIR_FAULT_CODE_HARDWARE) || (code == WEIR_FAULT_CODE_MEASURE_UNHEALTHY) ||
+        (code == WEIR_FAULT_CODE_SELF_TEST)) {
+        return detail0;
+    }
+    return (code == WEIR_FAULT_CODE_IMAGE_REFUSED) ? (1u << ((8u * detail0) + detail1)) : 1u;
+}
+
+static bool may_log(const struct card *card, enum weir_fault_code code, uint32_t kind, uint64_t now)
+{
+    const struct card_limit *limit = &card->limits[code];
+    return (now >= limit->due) || ((kind & ~limit->known) != 0u);
+}
+
 void card_fault(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now)
 {
+    const uint32_t kind = kinds(code, detail0, detail1);
+    struct card_limit *limit = &card->limits[code];
+    if (!may_log(card, code, kind, now)) {
+        return;
+    }
+    limit->known = kind | ((now >= limit->due) ? 0u : limit->known);
+    limit->due = now + clocks_of_ms(card->khz, CARD_FAULT_MS);
     struct weir_fault_entry entry = {
         .code = (uint32_t)code,
         .boot = card->record.boots,
@@ -315,26 +338,13 @@ void card_work(struct card *card, uint64_t now)
     }
 }
 
-// Each kind of fault once a second at most: a fault that stays must not push the others out of the log.
-static void log_hardware(struct card *card, uint32_t bits, uint64_t now)
-{
-    if (now >= card->hardware_due) {
-        card->hardware_known = 0;
-    }
-    if ((bits & ~card->hardware_known) != 0u) {
-        card_fault(card, WEIR_FAULT_CODE_HARDWARE, bits & ~card->hardware_known, 0, now);
-        card->hardware_known |= bits;
-        card->hardware_due = now + clocks_of_ms(card->khz, 1000);
-    }
-}
-
 void card_guard(struct card *card, uint64_t now)
 {
     struct guard_report report;
     const bool running = (card->state == WEIR_CARD_STATE_RUNNING) && card->ready && !card->stopping;
     guard_beat(&card->guard, &card->config, running, now, &report);
     if (report.hardware != 0u) {
-        log_hardware(card, report.hardware, now);
+        card_fault(card, WEIR_FAULT_CODE_HARDWARE, report.hardware, 0, now);
     }
     if (report.stopped) {
         card_log(card, WEIR_LOG_CODE_BYPASS, card->guard.unhealthy, 0);
@@ -388,9 +398,10 @@ static void report_clock(struct card *card, uint64_t now)
             // LOG tells it.
         }
     }
-    if (card->timekeeper.steps != card->steps) {
+    if ((card->timekeeper.steps != card->steps) && may_log(card, WEIR_FAULT_CODE_TIME_STEP, 0, now)) {
         card->steps = card->timekeeper.steps;
         const uint64_t ns = (uint64_t)card->timekeeper.stepped_ns;
+        card->timekeeper.stepped_ns = 0;
         card_fault(card, WEIR_FAULT_CODE_TIME_STEP, (uint32_t)ns, (uint32_t)(ns >> 32u), now);
     }
     if (card->timekeeper.went_back) {
@@ -406,9 +417,10 @@ static void report_clock(struct card *card, uint64_t now)
 void card_report(struct card *card, uint64_t now)
 {
     report_clock(card, now);
-    const uint32_t lost = mailbox_lost(&card->mailbox);
-    if (lost != 0u) {
-        card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, lost, 0, now);
+    card->words_lost += mailbox_lost(&card->mailbox);
+    if ((card->words_lost != 0u) && may_log(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, 0, now)) {
+        card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, card->words_lost, 0, now);
+        card->words_lost = 0;
     }
     const uint32_t ms = card->config.values[WEIR_KEY_STATISTICS_MS];
     if ((card->state == WEIR_CARD_STATE_RUNNING) && (ms != 0u) &&

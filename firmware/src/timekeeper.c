@@ -66,8 +66,10 @@ void timekeeper_configure(struct timekeeper *timekeeper, const struct config *co
 // Times that somebody has, or records carry, are not those that come.
 static void jumped(struct timekeeper *timekeeper, int64_t ns)
 {
-    timekeeper->stepped_ns = ns;
-    timekeeper->steps += (timekeeper->servo.was_locked || timekeeper->measuring) ? 1u : 0u;
+    if (timekeeper->servo.was_locked || timekeeper->measuring) {
+        timekeeper->stepped_ns += ns;
+        timekeeper->steps++;
+    }
     timekeeper->went_back |= timekeeper->measuring && (ns <= -most_back_ns);
 }
 

@@ -19,7 +19,7 @@ struct timekeeper {
     uint64_t sampled;   // when the last one came, however many were missed since
     uint64_t pair_ns;   // card time of the last pair
     int64_t offset_ns;  // of the last sample
-    int64_t stepped_ns; // the last step or set
+    int64_t stepped_ns; // steps and sets of `steps`, until they are told
     int64_t doubted_ns; // by how much the last pair that was doubted is off
     uint32_t khz;
     uint32_t pps_count;

@@ -586,6 +586,27 @@ static void configuration_is_checked(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
 }
 
+// With a gate wider than a quarter of the period, any edge would lock.
+static void a_gate_that_takes_anything_is_refused(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t both[] = {WEIR_KEY_SERVO_PERIOD_US, 100, WEIR_KEY_SERVO_GATE_NS, 25001};
+    struct mock_reply reply = ask(WEIR_OPCODE_CONFIGURE, both, 4);
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(reply.payload[0], WEIR_KEY_SERVO_GATE_NS);
+    assert_int_equal(card.config.values[WEIR_KEY_SERVO_PERIOD_US], 1000000);
+    const uint32_t quarter[] = {WEIR_KEY_SERVO_GATE_NS, 25000, WEIR_KEY_SERVO_PERIOD_US, 100};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, quarter, 4), WEIR_STATUS_OK);
+    // One after the other, either way.
+    const uint32_t gate[] = {WEIR_KEY_SERVO_GATE_NS, 25001};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, gate, 2), WEIR_STATUS_BAD_ARGUMENT);
+    set(WEIR_KEY_SERVO_PERIOD_US, 1000);
+    set(WEIR_KEY_SERVO_GATE_NS, 25001);
+    const uint32_t period[] = {WEIR_KEY_SERVO_PERIOD_US, 100};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, period, 2), WEIR_STATUS_BAD_ARGUMENT);
+}
+
 // Each key has its register.
 static void every_key_reaches_its_register(void **state)
 {
@@ -850,7 +871,7 @@ static void a_reference_lost_while_it_is_acquired_anew_is_a_fault(void **state)
     assert_int_equal(card.servo_state, WEIR_SERVO_STATE_HOLDOVER);
     assert_int_equal(card.fault_log.newest, faults);
     // It is back, and lost again.
-    card_edges(20, 0);
+    card_edges(1000, 0);
     assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
     run_us_with_host(60000);
     assert_int_equal(card.fault_log.newest, faults + 1u);
@@ -1233,6 +1254,103 @@ static void two_kinds_of_hardware_fault_are_two_entries(void **state)
     run_us_with_host(3000);
     assert_int_equal(card.fault_log.newest, before + 2u);
     assert_int_equal(newest_fault().detail0, WEIR_REG_FAULT_STATUS_STUCK_SLICES_0_MASK);
+}
+
+// The fault TRAP of the boot.
+static void assert_still_there(enum weir_fault_code code)
+{
+    struct weir_fault_entry entry;
+    bool there = false;
+    for (uint32_t i = 1; i <= card.fault_log.newest; i++) {
+        there |= fault_log_read(&card.fault_log, i, &entry) && (entry.code == (uint32_t)code);
+    }
+    assert_true(there);
+}
+
+static void trapped_card(void)
+{
+    struct boot_record record = {.boots = 1};
+    boot_record_store(&record);
+    trap_note_write(7, 0x40000444u, 0);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (1u << 16u);
+    running_card();
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void records_that_trickle_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5000u;
+    for (uint32_t i = 0; i < 100u; i++) {
+        run_us_with_host(50000);
+        *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) += 1u;
+    }
+    // 5 s.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void a_host_that_writes_too_much_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    const uint32_t zeros[100] = {0};
+    for (uint32_t i = 0; i < 100u; i++) {
+        mock_words(zeros, 100);
+        run_us_with_host(1000);
+    }
+    // 0.1 s.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void a_measured_stage_that_differs_again_and_again_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    set(WEIR_KEY_HEALTHY_PERIODS, 100);
+    for (uint32_t i = 0; i < 100u; i++) {
+        differ();
+        run_us_with_host(120000);
+    }
+    // 12 s with the defaults.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void what_is_not_logged_at_once_is_in_the_next_entry(void **state)
+{
+    (void)state;
+    ready_card();
+    set(WEIR_KEY_SERVO_SOURCE, WEIR_SERVO_SOURCE_HOST);
+    card.timekeeper.servo.was_locked = true;
+    const uint32_t before = card.fault_log.newest;
+    for (uint32_t i = 0; i < 5u; i++) {
+        const uint64_t card_ns = mock.tai_ns;
+        const uint64_t host_ns = card_ns + UINT64_C(3000000000);
+        const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                                 (uint32_t)(host_ns >> 32u)};
+        assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, pair, 4).payload[1], WEIR_SYNC_ACTION_SET);
+        run_us(2000);
+    }
+    assert_int_equal(card.fault_log.newest, before + 1u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    run_us(1100000);
+    assert_int_equal(card.fault_log.newest, before + 2u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    const uint64_t sum = ((uint64_t)newest_fault().detail1 << 32u) | newest_fault().detail0;
+    assert_in_range(sum, UINT64_C(11999000000), UINT64_C(12001000000));
+    // The same of words.
+    const uint32_t zeros[60] = {0};
+    for (uint32_t i = 0; i < 4u; i++) {
+        mock_words(zeros, 60);
+        mock_words(zeros, 60);
+        run_us(3000);
+    }
+    assert_int_equal(card.fault_log.newest, before + 3u);
+    assert_int_equal(newest_fault().detail0, 56);
+    run_us(1100000);
+    assert_int_equal(card.fault_log.newest, before + 4u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MAILBOX_OVERFLOW);
+    assert_int_equal(newest_fault().detail0, 3u * 56u);
 }
 
 static void stop_ends_the_heartbeat(void **state)
@@ -1819,6 +1937,7 @@ int main(void)
         TEST(every_request_is_answered),
         TEST(a_host_that_does_not_read_only_waits),
         TEST(configuration_is_checked),
+        TEST(a_gate_that_takes_anything_is_refused),
         TEST(every_key_reaches_its_register),
         TEST(the_heartbeat_comes_four_times_in_what_the_hardware_waits),
         TEST(a_new_service_has_the_defaults),
@@ -1846,6 +1965,10 @@ int main(void)
         TEST(measuring_ends_when_records_are_held_up_too_long),
         TEST(a_fault_that_stays_does_not_fill_the_log),
         TEST(two_kinds_of_hardware_fault_are_two_entries),
+        TEST(records_that_trickle_do_not_fill_the_log),
+        TEST(a_host_that_writes_too_much_does_not_fill_the_log),
+        TEST(a_measured_stage_that_differs_again_and_again_does_not_fill_the_log),
+        TEST(what_is_not_logged_at_once_is_in_the_next_entry),
         TEST(stop_ends_the_heartbeat),
         TEST(a_stop_takes_the_link_into_bypass_first),
         TEST(a_start_right_behind_a_stop_waits_for_health_anew),

@@ -51,7 +51,7 @@ class Host:
 
     async def release(self):
         """Let the CPU go; until the firmware's self-test is done."""
-        await self.regs.write("host.boot_stage", 0)
+        await self.regs.write("host.boot_stage", card.BootStage.LOADED)
         await self.regs.write("system.control", measure_reset=1)
         await self.booted()
 
@@ -386,7 +386,7 @@ async def a_host_may_ask_for_what_is_not_there(dut):
             await host.regs.read_at(0x00F0)
             await stream.clocks(dut.clk, 500)
 
-    await host.regs.write("host.boot_stage", 0)
+    await host.regs.write("host.boot_stage", card.BootStage.LOADED)
     await host.regs.write("system.control", measure_reset=1)
     await host.booted(card.BootStage.FIRMWARE)
     task = cocotb.start_soon(ask_for_nothing())

@@ -392,7 +392,7 @@ pub enum FaultCode {
     TaskOverrun = 0xA,
     /// The clock went to HOLDOVER: periods that it was LOCKED before, rate that it goes on with, signed, as the register has it.
     ReferenceLost = 0xB,
-    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32. Back by a second or more while RUNNING ends measuring; STOP, and START with another epoch, go on.
+    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32, of all since the last such entry. Back by a second or more while RUNNING ends measuring; STOP, and START with another epoch, go on.
     TimeStep = 0xC,
     /// Words of the mailbox were lost: count, 0.
     MailboxOverflow = 0xD,
@@ -661,6 +661,8 @@ impl LogCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum BootStage {
+    /// Written by the host before it lets the CPU go: slot A was loaded. Its image, if good, is the one that the boot ROM starts, with new tries.
+    Loaded = 6,
     /// The boot ROM runs.
     Rom = 1,
     /// The same, with a new boot record: power came, or the old one was damaged.
@@ -680,6 +682,7 @@ pub enum BootStage {
 impl BootStage {
     /// All values in numeric order.
     pub const ALL: &'static [Self] = &[
+        Self::Loaded,
         Self::Rom,
         Self::RomFresh,
         Self::Checked,
@@ -692,6 +695,7 @@ impl BootStage {
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
         match number {
+            6 => Some(Self::Loaded),
             1 => Some(Self::Rom),
             0x11 => Some(Self::RomFresh),
             2 => Some(Self::Checked),
@@ -706,6 +710,7 @@ impl BootStage {
     /// The name used in the specification.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Loaded => "LOADED",
             Self::Rom => "ROM",
             Self::RomFresh => "ROM_FRESH",
             Self::Checked => "CHECKED",
@@ -871,7 +876,7 @@ pub enum Key {
     ServoSource = 0x1A,
     /// Period of the reference; divides a second. The loop's constants scale with it.
     ServoPeriodUs = 0x1B,
-    /// A sample that is this far from the median of the last ones is an outlier; 0: by SERVO_SOURCE, SERVO_GATE_PPS_NS or SERVO_GATE_HOST_NS. SERVO_GATE_LEAST_NS at least.
+    /// A sample that is this far from the median of the last ones is an outlier; 0: by SERVO_SOURCE, SERVO_GATE_PPS_NS or SERVO_GATE_HOST_NS. SERVO_GATE_LEAST_NS at least, a quarter of SERVO_PERIOD_US at most.
     ServoGateNs = 0x1C,
     /// Periods after which HOLDOVER is FREE_RUN.
     ServoHoldoverPeriods = 0x1D,
