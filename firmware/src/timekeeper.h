@@ -2,7 +2,8 @@
 // wants to the clock's registers.
 //
 // Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER, is set by three pairs in a row
-// that agree, another one by the first. A call touches a bounded number of registers.
+// that agree, another one by the first. One that follows the PPS input is stepped by whole seconds then, and keeps its
+// phase and state. A call touches a bounded number of registers.
 #ifndef WEIR_TIMEKEEPER_H
 #define WEIR_TIMEKEEPER_H
 

@@ -181,7 +181,7 @@ void reg_write32(uint32_t offset, uint32_t value)
         break;
     case WEIR_REG_CLOCK_STEP_NS:
         // 31 bits, signed.
-        mock.step_ns = (int32_t)((value & 0x40000000u) != 0u ? (value | 0x80000000u) : value);
+        mock.step_ns += (int32_t)((value & 0x40000000u) != 0u ? (value | 0x80000000u) : value);
         mock.steps++;
         break;
     case WEIR_REG_CLOCK_SLEW_NS:

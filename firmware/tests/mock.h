@@ -34,7 +34,7 @@ struct mock {
     uint32_t host_error;       // register at whose next reading the host makes an error of the bus; 0: none
     uint32_t ready_reads;      // of status until measuring is ready; UINT32_MAX: never
     uint32_t edges_in_capture; // that come while it is read
-    int32_t step_ns;
+    int64_t step_ns;           // all of them
     int32_t slew_ns;
     uint32_t steps;
     uint32_t sets;

@@ -735,6 +735,91 @@ static void edges(uint32_t count, uint32_t period_us)
     }
 }
 
+static int64_t off(void) { return (int64_t)(mock.tai_ns - true_ns); }
+
+static enum weir_sync_action host_says(int64_t host_off_ns)
+{
+    return timekeeper_pair(&timekeeper, mock.tai_ns, true_ns + (uint64_t)host_off_ns, mock.clocks);
+}
+
+static void a_host_half_a_second_off_does_not_move_a_clock_that_follows_pps(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+    // Which second that is, nobody knows.
+    static const int64_t said[] = {400000000, 550000000, -550000000, 1450000000, -36500000000};
+    for (uint32_t i = 0; i < 200u; i++) {
+        assert_int_equal(host_says(said[i / 40u]), WEIR_SYNC_ACTION_DOUBTED);
+        edges(1, 1000000);
+        assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    }
+    // The second is right.
+    assert_int_equal(host_says(399000000), WEIR_SYNC_ACTION_NONE);
+    assert_int_equal(host_says(-399000000), WEIR_SYNC_ACTION_NONE);
+    assert_int_equal(off(), 0);
+    assert_int_equal(mock.sets + mock.steps, 0);
+}
+
+// In LOCKED and in HOLDOVER, by `seconds` either way.
+static void second_is_corrected(int64_t seconds)
+{
+    const enum weir_servo_state before = timekeeper.servo.state;
+    const uint32_t steps = timekeeper.steps;
+    mock.tai_ns += (uint64_t)(seconds * 1000000000);
+    // NTP's 5 ms, and a pair in between that is off by itself.
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(3000000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(-3000000), WEIR_SYNC_ACTION_DOUBTED);
+    mock.step_ns = 0;
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_SET);
+    mock.tai_ns += (uint64_t)mock.step_ns;
+    mock.step_ns = 0;
+    assert_int_equal(off(), 0);
+    assert_int_equal(timekeeper.servo.state, before);
+    assert_int_equal(timekeeper.steps, steps + 1u);
+    assert_int_equal(timekeeper.stepped_ns, -seconds * 1000000000);
+    timekeeper.stepped_ns = 0;
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_NONE);
+}
+
+static void a_wrong_second_is_corrected_without_losing_the_phase(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    second_is_corrected(1);
+    second_is_corrected(-37);
+    second_is_corrected(60);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+    assert_int_equal(mock.sets, 0);
+    for (uint32_t i = 0; i < 5u; i++) {
+        mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    second_is_corrected(2);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    // A clock that had no time at all is set, and locks anew.
+    mock.tai_ns -= UINT64_C(61000000000);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_SET);
+    assert_int_equal(mock.sets, 1);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+}
+
 static void a_stray_edge_does_not_end_holdover(void **state)
 {
     (void)state;
@@ -885,6 +970,8 @@ int main(void)
         TEST(pairs_of_a_host_lock),
         TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),
+        TEST(a_host_half_a_second_off_does_not_move_a_clock_that_follows_pps),
+        TEST(a_wrong_second_is_corrected_without_losing_the_phase),
         TEST(a_stray_edge_does_not_end_holdover),
         TEST(a_reference_that_comes_for_two_edges_does_not_end_holdover),
         TEST(a_locked_clock_keeps_its_lock_through_changes),

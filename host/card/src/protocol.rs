@@ -786,9 +786,9 @@ pub enum SyncAction {
     None = 0,
     /// It was a sample for the servo.
     Sample = 1,
-    /// The clock was set.
+    /// The clock was set, or stepped by whole seconds.
     Set = 2,
-    /// Nothing yet: 0.4 s or more from a clock that is LOCKED or in HOLDOVER. PAIRS_TO_SET such pairs in a row that agree set it.
+    /// Nothing yet: 0.4 s or more from a clock that is LOCKED or in HOLDOVER. PAIRS_TO_SET such pairs in a row that agree set it; with PPS, none that is 0.4 to 0.6 s off a whole second does.
     Doubted = 3,
 }
 

@@ -448,7 +448,8 @@ pub mod host {
     pub const HEARTBEAT: Register = Register(0x0c00);
     /// Written by the firmware: its state. (rw; after power-on 0x0)
     pub const STATE: Register = Register(0x0c04);
-    /// Written by boot ROM and firmware: how far the boot came. (rw; after power-on 0x0)
+    /// Written by boot ROM and firmware: how far the boot came; by a host that loaded slot A: BootStage LOADED. (rw; after
+    /// power-on 0x0)
     pub const BOOT_STAGE: Register = Register(0x0c08);
     /// Written by the firmware: state of the clock servo. (rw; after power-on 0x0)
     pub const SERVO_STATE: Register = Register(0x0c0c);
