@@ -35,7 +35,7 @@
 #define WEIR_SERVO_GATE_HOST_NS 0x2710u
 // Least that SERVO_GATE_NS is set to.
 #define WEIR_SERVO_GATE_LEAST_NS 0x32u
-// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+// TIME_SYNCs in a row that a clock is set by that is LOCKED, in HOLDOVER, or LOCKING out of either.
 #define WEIR_PAIRS_TO_SET 3u
 // In the fault WATCHDOG: no task of the main loop had begun.
 #define WEIR_NO_TASK 0xFFFFFFFFu

@@ -181,7 +181,7 @@ static enum weir_sync_action host_sample(struct timekeeper *timekeeper, uint64_t
 static bool was_right(const struct timekeeper *timekeeper)
 {
     return (timekeeper->servo.state == WEIR_SERVO_STATE_LOCKED) ||
-           (timekeeper->servo.state == WEIR_SERVO_STATE_HOLDOVER);
+           (timekeeper->servo.state == WEIR_SERVO_STATE_HOLDOVER) || timekeeper->servo.holding;
 }
 
 // A clock that was locked is right until several pairs say otherwise: a pause of the host makes one wrong.

@@ -1,9 +1,9 @@
 // The card's clock: brings edges of the PPS input, or pairs of card and host time, to the servo, and what the servo
 // wants to the clock's registers.
 //
-// Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER, is set by three pairs in a row
-// that agree, another one by the first. One that follows the PPS input is stepped by whole seconds then, and keeps its
-// phase and state. A call touches a bounded number of registers.
+// Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER or LOCKING out of either, is set
+// by three pairs in a row that agree, another one by the first. One that follows the PPS input is stepped by whole
+// seconds then, and keeps its phase and state. A call touches a bounded number of registers.
 #ifndef WEIR_TIMEKEEPER_H
 #define WEIR_TIMEKEEPER_H
 

@@ -806,6 +806,11 @@ static void a_wrong_second_is_corrected_without_losing_the_phase(void **state)
     }
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
     second_is_corrected(2);
+    // A stray edge in HOLDOVER makes no wrong pair a right one.
+    edge(true_ns + UINT64_C(123456789));
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKING);
+    second_is_corrected(-3);
     edges(20, 1000000);
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
     // A clock that had no time at all is set, and locks anew.

@@ -31,7 +31,7 @@ pub const SERVO_GATE_PPS_NS: u32 = 0x1F4;
 pub const SERVO_GATE_HOST_NS: u32 = 0x2710;
 /// Least that SERVO_GATE_NS is set to.
 pub const SERVO_GATE_LEAST_NS: u32 = 0x32;
-/// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+/// TIME_SYNCs in a row that a clock is set by that is LOCKED, in HOLDOVER, or LOCKING out of either.
 pub const PAIRS_TO_SET: u32 = 3;
 /// In the fault WATCHDOG: no task of the main loop had begun.
 pub const NO_TASK: u32 = 0xFFFF_FFFF;
@@ -788,7 +788,7 @@ pub enum SyncAction {
     Sample = 1,
     /// The clock was set, or stepped by whole seconds.
     Set = 2,
-    /// Nothing yet: 0.4 s or more from a clock that is LOCKED or in HOLDOVER. PAIRS_TO_SET such pairs in a row that agree set it; with PPS, none that is 0.4 to 0.6 s off a whole second does.
+    /// Nothing yet: 0.4 s or more from a clock that is LOCKED, in HOLDOVER, or LOCKING out of either. PAIRS_TO_SET such pairs in a row that agree set it; with PPS, none that is 0.4 to 0.6 s off a whole second does.
     Doubted = 3,
 }
 
