@@ -370,6 +370,29 @@ def test_records_of_a_card_that_firmware_started_are_those_of_the_software(tmp_p
     assert [r for r in hardware if r["time"] < end] == before
 
 
+def test_a_service_that_sets_nothing_has_the_defaults(tmp_path):
+    """One that leaves the link in bypass, then one on the same firmware that does not say so."""
+    socket = tmp_path / "socket"
+    wire = traffic(tmp_path / "wire.pcap", 60_000)
+    with pair("wrv") as (near, far):
+        sim = [WEIR, "nic-sim", "--wire0", wire, "--records", f"eth:{near}", "--socket", socket]
+        sim += ["--hold", "--pace", 1000]
+        with running(sim, tmp_path / "sim.log"):
+            regs = Registers(socket)
+            for name, settings, wanted in (
+                ("off", SETTINGS | {"INLINE_ENABLE": 0}, "card: STATE_RUNNING"),
+                ("on", SETTINGS, "card: MEASURED"),
+            ):
+                command = [WEIR, "capture", "--card", f"eth:{far}", "--control", socket, "--firmware", IMAGE]
+                command += ["-f", "json"]
+                command += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+                log = tmp_path / f"{name}.log"
+                with running(command, log) as process:
+                    regs.until(lambda wanted=wanted, log=log: wanted in log.read_text())
+                    assert ended(process) == 0, log.read_text()
+            assert "FIRMWARE_LOADING" not in log.read_text()
+
+
 def comparable(record, epoch):
     fields = records.parse(without_cut(record))
     assert fields["flow"] == 0 or fields["flow"] >> 48 == epoch

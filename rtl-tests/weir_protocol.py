@@ -21,6 +21,7 @@ SERVO_GATE_PPS_NS = 0x1F4
 SERVO_GATE_HOST_NS = 0x2710
 SERVO_GATE_LEAST_NS = 0x32
 PAIRS_TO_SET = 3
+NO_TASK = 0xFFFFFFFF
 RAM_BASE = 0x40000000
 EXECUTION_BASE = 0x40000000
 EXECUTION_BYTES = 0xA000
@@ -161,6 +162,7 @@ class LogCode(enum.IntEnum):
 class BootStage(enum.IntEnum):
     """How far the boot came, in host.boot_stage."""
 
+    LOADED = 6
     ROM = 1
     ROM_FRESH = 0x11
     CHECKED = 2

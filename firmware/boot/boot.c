@@ -21,6 +21,7 @@ _Noreturn void boot_main(void)
 {
     struct boot_record record;
     struct image_check checks[IMAGE_SLOTS];
+    const bool loaded = reg_read32(WEIR_REG_HOST_BOOT_STAGE) == (uint32_t)WEIR_BOOT_STAGE_LOADED;
     // A damaged record is a fresh one: all images are unknown to it.
     stage(boot_record_load(&record) ? (uint32_t)WEIR_BOOT_STAGE_ROM : (uint32_t)WEIR_BOOT_STAGE_ROM_FRESH);
     for (uint32_t slot = 0; slot < (uint32_t)IMAGE_SLOTS; slot++) {
@@ -30,7 +31,7 @@ _Noreturn void boot_main(void)
         }
         kick();
     }
-    const bool good = boot_choose(&record, checks);
+    const bool good = boot_choose(&record, checks, loaded);
     boot_record_store(&record);
     if (!good) {
         stage((uint32_t)WEIR_BOOT_STAGE_NO_IMAGE | ((uint32_t)checks[0].error << 8u) |

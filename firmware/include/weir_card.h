@@ -35,8 +35,10 @@
 #define WEIR_SERVO_GATE_HOST_NS 0x2710u
 // Least that SERVO_GATE_NS is set to.
 #define WEIR_SERVO_GATE_LEAST_NS 0x32u
-// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+// TIME_SYNCs in a row that a clock is set by that is LOCKED, in HOLDOVER, or LOCKING out of either.
 #define WEIR_PAIRS_TO_SET 3u
+// In the fault WATCHDOG: no task of the main loop had begun.
+#define WEIR_NO_TASK 0xFFFFFFFFu
 // The firmware's RAM as its CPU sees it.
 #define WEIR_RAM_BASE 0x40000000u
 // Code and constants of the running image.
@@ -175,6 +177,7 @@ enum weir_log_code {
 
 // How far the boot came, in host.boot_stage.
 enum weir_boot_stage {
+    WEIR_BOOT_STAGE_LOADED = 6,
     WEIR_BOOT_STAGE_ROM = 1,
     WEIR_BOOT_STAGE_ROM_FRESH = 0x11,
     WEIR_BOOT_STAGE_CHECKED = 2,

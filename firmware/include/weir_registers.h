@@ -445,13 +445,14 @@
 /* Written by the firmware: its state. (rw; after power-on 0x0) */
 #define WEIR_REG_HOST_STATE 0x0c04u
 #define WEIR_REG_HOST_STATE_RESET 0x00000000u
-/* Written by boot ROM and firmware: how far the boot came. (rw; after power-on 0x0) */
+/* Written by boot ROM and firmware: how far the boot came; by a host that loaded slot A: BootStage LOADED. (rw;
+ * after power-on 0x0) */
 #define WEIR_REG_HOST_BOOT_STAGE 0x0c08u
 #define WEIR_REG_HOST_BOOT_STAGE_RESET 0x00000000u
 /* Written by the firmware: state of the clock servo. (rw; after power-on 0x0) */
 #define WEIR_REG_HOST_SERVO_STATE 0x0c0cu
 #define WEIR_REG_HOST_SERVO_STATE_RESET 0x00000000u
-/* Written by the firmware: faults in its log. (rw; after power-on 0x0) */
+/* Written by the firmware: sequence number of the newest fault in its log. (rw; after power-on 0x0) */
 #define WEIR_REG_HOST_FAULT_COUNT 0x0c10u
 #define WEIR_REG_HOST_FAULT_COUNT_RESET 0x00000000u
 /* Written by the firmware: version of the image that runs. (rw; after power-on 0x0) */

@@ -38,14 +38,19 @@ static enum weir_boot_reason why(const struct boot_slot *slot, uint32_t rank_of_
     return (slot->confirmed != 0u) ? WEIR_BOOT_REASON_CONFIRMED : WEIR_BOOT_REASON_TRIAL;
 }
 
-bool boot_choose(struct boot_record *record, const struct image_check checks[IMAGE_SLOTS])
+bool boot_choose(struct boot_record *record, const struct image_check checks[IMAGE_SLOTS], bool loaded)
 {
-    uint32_t first = record->next & 1u;
+    if (loaded) {
+        // Also if it is one that was given up.
+        record->slots[0].tries = 0;
+    }
+    uint32_t first = loaded ? 0u : (record->next & 1u);
     uint32_t second = first ^ 1u;
     uint32_t first_rank = rank(&record->slots[first], &checks[first]);
     uint32_t second_rank = rank(&record->slots[second], &checks[second]);
-    uint32_t chosen = (second_rank > first_rank) ? second : first;
-    uint32_t chosen_rank = (second_rank > first_rank) ? second_rank : first_rank;
+    const bool wanted = loaded && (first_rank != (uint32_t)UNUSABLE);
+    uint32_t chosen = (!wanted && (second_rank > first_rank)) ? second : first;
+    uint32_t chosen_rank = (chosen == first) ? first_rank : second_rank;
 
     record->boots++;
     if (chosen_rank == (uint32_t)UNUSABLE) {

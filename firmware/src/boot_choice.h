@@ -8,7 +8,8 @@
 
 #include "boot_record.h"
 
-// `checks` are done. False: no good image; the record says why.
-WEIR_CHECKED bool boot_choose(struct boot_record *record, const struct image_check checks[IMAGE_SLOTS]);
+// `checks` are done; `loaded`: the host has just loaded slot A, which runs if it is good, with new tries. False: no good
+// image; the record says why.
+WEIR_CHECKED bool boot_choose(struct boot_record *record, const struct image_check checks[IMAGE_SLOTS], bool loaded);
 
 #endif

@@ -29,8 +29,31 @@ static void tell(struct card *card, enum weir_opcode opcode, const uint32_t *pay
 
 uint32_t card_uptime_ms(const struct card *card, uint64_t now) { return (uint32_t)((now - card->booted) / card->khz); }
 
+// What of a code is told apart.
+static uint32_t kinds(enum weir_fault_code code, uint32_t detail0, uint32_t detail1)
+{
+    if ((code == WEIR_FAULT_CODE_HARDWARE) || (code == WEIR_FAULT_CODE_MEASURE_UNHEALTHY) ||
+        (code == WEIR_FAULT_CODE_SELF_TEST)) {
+        return detail0;
+    }
+    return (code == WEIR_FAULT_CODE_IMAGE_REFUSED) ? (1u << ((8u * detail0) + detail1)) : 1u;
+}
+
+static bool may_log(const struct card *card, enum weir_fault_code code, uint32_t kind, uint64_t now)
+{
+    const struct card_limit *limit = &card->limits[code];
+    return (now >= limit->due) || ((kind & ~limit->known) != 0u);
+}
+
 void card_fault(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now)
 {
+    const uint32_t kind = kinds(code, detail0, detail1);
+    struct card_limit *limit = &card->limits[code];
+    if (!may_log(card, code, kind, now)) {
+        return;
+    }
+    limit->known = kind | ((now >= limit->due) ? 0u : limit->known);
+    limit->due = now + clocks_of_ms(card->khz, CARD_FAULT_MS);
     struct weir_fault_entry entry = {
         .code = (uint32_t)code,
         .boot = card->record.boots,
@@ -53,13 +76,31 @@ void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint
     tell(card, WEIR_OPCODE_LOG, words, WEIR_LOG_WORDS);
 }
 
+// What a host did not set is as the protocol says, whatever another one had set before.
+static void restore_defaults(struct card *card)
+{
+    // The clock goes on as it is until somebody says what it follows: a lock outlives a host that starts anew.
+    config_init(&card->config);
+    card->defaults_due = false;
+}
+
 void card_enter(struct card *card, enum weir_card_state state, uint32_t reason)
 {
     const uint32_t words[WEIR_STATE_CHANGE_WORDS] = {(uint32_t)state, (uint32_t)card->state, reason};
     card->state = state;
+    if (state == WEIR_CARD_STATE_FAULT) {
+        card->broken_by = reason;
+    } else if (state == WEIR_CARD_STATE_IDLE) {
+        card->broken_by = 0;
+    } else {
+        // A self-test does not mend.
+    }
     card->timekeeper.measuring = state == WEIR_CARD_STATE_RUNNING;
     reg_write32(WEIR_REG_HOST_STATE, (uint32_t)state);
     tell(card, WEIR_OPCODE_STATE_CHANGE, words, WEIR_STATE_CHANGE_WORDS);
+    if (card->defaults_due && (state != WEIR_CARD_STATE_RUNNING)) {
+        restore_defaults(card);
+    }
 }
 
 // Measuring is held in reset; the CPU is not.
@@ -73,11 +114,24 @@ static void fail(struct card *card, enum weir_fault_code code, uint32_t detail0,
     card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)code);
 }
 
+void card_attach(struct card *card)
+{
+    card->attached = true;
+    if (card->state == WEIR_CARD_STATE_RUNNING) {
+        card->defaults_due = true;
+    } else {
+        restore_defaults(card);
+    }
+}
+
 // Faults of the time before this boot.
 static void take_up(struct card *card, bool record_good, uint64_t now)
 {
     uint32_t cause = 0;
     uint32_t pc = 0;
+    const uint32_t task = ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK);
+    // A boot that hangs must not name a task of the boot before.
+    ram_write32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK, WEIR_NO_TASK);
     const uint32_t boot = reg_read32(WEIR_REG_SYSTEM_BOOT);
     // The boot ROM made a new record, but this is not the first boot.
     const bool fresh = (card->record.boots == 1u) && ((boot >> WEIR_REG_SYSTEM_BOOT_COUNT_SHIFT) > 1u);
@@ -89,7 +143,7 @@ static void take_up(struct card *card, bool record_good, uint64_t now)
     }
     const uint32_t reason = (boot & WEIR_REG_SYSTEM_BOOT_REASON_MASK) >> WEIR_REG_SYSTEM_BOOT_REASON_SHIFT;
     if (reason == WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG) {
-        card_fault(card, WEIR_FAULT_CODE_WATCHDOG, ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK), 0, now);
+        card_fault(card, WEIR_FAULT_CODE_WATCHDOG, task, 0, now);
     }
     for (uint32_t slot = 0; slot < (uint32_t)IMAGE_SLOTS; slot++) {
         // An empty slot is no fault.
@@ -137,6 +191,7 @@ enum weir_status card_start(struct card *card, uint64_t now)
         fail(card, WEIR_FAULT_CODE_CONFIGURATION, address, reg_read32(address), now);
         return WEIR_STATUS_FAILED;
     }
+    timekeeper_configure(&card->timekeeper, &card->config, now);
     reg_write32(WEIR_REG_SYSTEM_CONTROL, 0);
     guard_start(&card->guard, now);
     card->started = now;
@@ -202,6 +257,8 @@ static void work_self_test(struct card *card, uint64_t now)
     card->self_test_failed &= SELF_TEST_OF_CARD;
     if (card->self_test_failed != 0u) {
         card_enter(card, WEIR_CARD_STATE_FAULT, (uint32_t)WEIR_FAULT_CODE_SELF_TEST);
+    } else if (card->broken_by != 0u) {
+        card_enter(card, WEIR_CARD_STATE_FAULT, card->broken_by);
     } else {
         card_enter(card, WEIR_CARD_STATE_IDLE, 0);
     }
@@ -281,26 +338,13 @@ void card_work(struct card *card, uint64_t now)
     }
 }
 
-// Each kind of fault once a second at most: a fault that stays must not push the others out of the log.
-static void log_hardware(struct card *card, uint32_t bits, uint64_t now)
-{
-    if (now >= card->hardware_due) {
-        card->hardware_known = 0;
-    }
-    if ((bits & ~card->hardware_known) != 0u) {
-        card_fault(card, WEIR_FAULT_CODE_HARDWARE, bits & ~card->hardware_known, 0, now);
-        card->hardware_known |= bits;
-        card->hardware_due = now + clocks_of_ms(card->khz, 1000);
-    }
-}
-
 void card_guard(struct card *card, uint64_t now)
 {
     struct guard_report report;
     const bool running = (card->state == WEIR_CARD_STATE_RUNNING) && card->ready && !card->stopping;
     guard_beat(&card->guard, &card->config, running, now, &report);
     if (report.hardware != 0u) {
-        log_hardware(card, report.hardware, now);
+        card_fault(card, WEIR_FAULT_CODE_HARDWARE, report.hardware, 0, now);
     }
     if (report.stopped) {
         card_log(card, WEIR_LOG_CODE_BYPASS, card->guard.unhealthy, 0);
@@ -343,14 +387,21 @@ static void report_clock(struct card *card, uint64_t now)
         card_log(card, WEIR_LOG_CODE_SERVO, (uint32_t)state, (uint32_t)card->servo_state);
         card->servo_state = state;
         reg_write32(WEIR_REG_HOST_SERVO_STATE, (uint32_t)state);
-        if (state == WEIR_SERVO_STATE_HOLDOVER) {
+        // Stray edges interrupt HOLDOVER; the reference is lost once.
+        if (state == WEIR_SERVO_STATE_LOCKED) {
+            card->reference_lost = false;
+        } else if ((state == WEIR_SERVO_STATE_HOLDOVER) && !card->reference_lost) {
+            card->reference_lost = true;
             card_fault(card, WEIR_FAULT_CODE_REFERENCE_LOST, card->timekeeper.servo.locked,
                        (uint32_t)card->timekeeper.servo.rate, now);
+        } else {
+            // LOG tells it.
         }
     }
-    if (card->timekeeper.steps != card->steps) {
+    if ((card->timekeeper.steps != card->steps) && may_log(card, WEIR_FAULT_CODE_TIME_STEP, 0, now)) {
         card->steps = card->timekeeper.steps;
         const uint64_t ns = (uint64_t)card->timekeeper.stepped_ns;
+        card->timekeeper.stepped_ns = 0;
         card_fault(card, WEIR_FAULT_CODE_TIME_STEP, (uint32_t)ns, (uint32_t)(ns >> 32u), now);
     }
     if (card->timekeeper.went_back) {
@@ -366,9 +417,10 @@ static void report_clock(struct card *card, uint64_t now)
 void card_report(struct card *card, uint64_t now)
 {
     report_clock(card, now);
-    const uint32_t lost = mailbox_lost(&card->mailbox);
-    if (lost != 0u) {
-        card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, lost, 0, now);
+    card->words_lost += mailbox_lost(&card->mailbox);
+    if ((card->words_lost != 0u) && may_log(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, 0, now)) {
+        card_fault(card, WEIR_FAULT_CODE_MAILBOX_OVERFLOW, card->words_lost, 0, now);
+        card->words_lost = 0;
     }
     const uint32_t ms = card->config.values[WEIR_KEY_STATISTICS_MS];
     if ((card->state == WEIR_CARD_STATE_RUNNING) && (ms != 0u) &&

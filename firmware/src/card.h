@@ -35,6 +35,15 @@ struct card_pending {
     uint32_t sequence;
 };
 
+// A code is logged again after this time.
+#define CARD_FAULT_MS 1000u
+
+// When a code is logged again at the earliest, and which of its kinds were logged since.
+struct card_limit {
+    uint64_t due;
+    uint32_t known;
+};
+
 struct card {
     struct config config;
     struct mailbox mailbox;
@@ -45,25 +54,28 @@ struct card {
     struct boot_record record;
     struct update update;
     struct card_pending pending;
-    uint64_t booted;       // clocks
-    uint64_t started;      // when measuring was let go
-    uint64_t reset_due;    // when a reset comes at the latest
-    uint64_t hardware_due; // before this the same hardware faults are not logged again
-    uint64_t reported;     // when the last STATISTICS_REPORT went
-    uint64_t flushed;      // when record frames were last flushed
-    uint64_t stopped;      // when STOP came
-    uint64_t stop_records; // made until then
-    uint32_t hardware_known;
+    struct card_limit limits[WEIR_FAULT_CODE_RECORDS_HELD + 1]; // by FaultCode
+    uint64_t booted;                                            // clocks
+    uint64_t started;                                           // when measuring was let go
+    uint64_t reset_due;                                         // when a reset comes at the latest
+    uint64_t reported;                                          // when the last STATISTICS_REPORT went
+    uint64_t flushed;                                           // when record frames were last flushed
+    uint64_t stopped;                                           // when STOP came
+    uint64_t stop_records;                                      // made until then
     uint32_t khz;
     uint32_t self_test_failed;
     uint32_t ended_by;     // fault that ends measuring, or 0
+    uint32_t broken_by;    // fault that led to FAULT, until it is left; 0: none
     uint32_t loop_us;      // longest turn of the main loop since the last report
     uint32_t steps;        // of the clock, as logged
+    uint32_t words_lost;   // of the mailbox, not logged yet
     uint32_t replies_lost; // 0, or the room for replies is wrong
     uint32_t reports_lost; // unsolicited messages without room
     enum weir_card_state state;
     enum weir_servo_state servo_state; // as reported
     bool attached;                     // HELLO was there
+    bool defaults_due;                 // HELLO was there while RUNNING
+    bool reference_lost;               // told since the clock was last LOCKED
     bool ready;                        // measuring has begun
     bool stopping;                     // measuring ends when its records have left
     bool open;                         // the inline path had a heartbeat since START
@@ -75,12 +87,16 @@ void card_init(struct card *card, uint64_t now);
 
 uint32_t card_uptime_ms(const struct card *card, uint64_t now);
 
-// Logs, publishes and reports.
+// A code is logged, published and reported once a second at most: one that stays must not push the others out of the
+// log. Other bits of HARDWARE, MEASURE_UNHEALTHY and SELF_TEST and another error of an image are told at once.
 void card_fault(struct card *card, enum weir_fault_code code, uint32_t detail0, uint32_t detail1, uint64_t now);
 void card_log(struct card *card, enum weir_log_code code, uint32_t detail0, uint32_t detail1);
 
 // Changes the state and reports it; `reason` is a fault code or 0.
 void card_enter(struct card *card, enum weir_card_state state, uint32_t reason);
+
+// A host says HELLO: it finds the configuration's defaults, at once or, while RUNNING, when measuring has ended.
+void card_attach(struct card *card);
 
 // Writes the configuration and begins to measure; only in IDLE.
 WEIR_CHECKED enum weir_status card_start(struct card *card, uint64_t now);

@@ -57,6 +57,16 @@ static enum weir_status check(uint32_t key, uint32_t value, bool stopped)
     return (stopped || (rows[key].live != 0u)) ? WEIR_STATUS_OK : WEIR_STATUS_BAD_STATE;
 }
 
+// What a key is after these pairs; the last one counts.
+static uint32_t value_after(const struct config *config, const uint32_t *words, uint32_t pairs, uint32_t key)
+{
+    uint32_t value = config->values[key];
+    for (uint32_t i = 0; i < pairs; i++) {
+        value = (words[2u * i] == key) ? words[(2u * i) + 1u] : value;
+    }
+    return value;
+}
+
 enum weir_status config_set(struct config *config, const uint32_t *words, uint32_t pairs, bool stopped,
                             uint32_t *detail)
 {
@@ -66,6 +76,12 @@ enum weir_status config_set(struct config *config, const uint32_t *words, uint32
             *detail = words[2u * i];
             return status;
         }
+    }
+    // A quarter of the period in ns: with a wider gate, any edge would be as good as one of the reference.
+    const uint32_t widest_ns = value_after(config, words, pairs, (uint32_t)WEIR_KEY_SERVO_PERIOD_US) * 250u;
+    if (value_after(config, words, pairs, (uint32_t)WEIR_KEY_SERVO_GATE_NS) > widest_ns) {
+        *detail = (uint32_t)WEIR_KEY_SERVO_GATE_NS;
+        return WEIR_STATUS_BAD_ARGUMENT;
     }
     for (uint32_t i = 0; i < pairs; i++) {
         config->values[words[2u * i]] = words[(2u * i) + 1u];

@@ -101,6 +101,10 @@ void guard_beat(struct guard *guard, const struct config *config, bool running, 
     }
     uint32_t bits = look(guard, config, running, hardware, now);
     *report = (struct guard_report){.hardware = hardware, .fresh = bits & ~guard->unhealthy};
+    // Nobody was told what was there before measuring began.
+    if ((guard->unhealthy & WEIR_HEALTH_BIT_NOT_RUNNING) != 0u) {
+        report->fresh = bits;
+    }
 
     if (bits != 0u) {
         guard->healthy = 0;

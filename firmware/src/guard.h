@@ -30,7 +30,7 @@ struct guard {
 // What a call found, for those who log it.
 struct guard_report {
     uint32_t hardware; // bits of fault.status that were set, cleared by now
-    uint32_t fresh;    // HealthBits that were not there at the call before
+    uint32_t fresh;    // HealthBits that were not there at the call before; all at the first call of measuring
     bool stopped;
     bool resumed;
 };

@@ -42,7 +42,7 @@ static void hello(struct card *card, const struct mailbox_message *request, stru
         refuse(reply, WEIR_STATUS_BAD_VERSION, card_abi);
         return;
     }
-    card->attached = true;
+    card_attach(card);
     reply->words[0] = WEIR_FIRMWARE_VERSION;
     reply->words[1] = card_abi;
     reply->words[2] = card->record.slot;
@@ -76,6 +76,16 @@ static void get_state(struct card *card, const struct mailbox_message *request, 
     reply->count = n;
 }
 
+static bool of_the_clock(const struct mailbox_message *request)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < request->count; i += 2u) {
+        found |= (request->payload[i] >= (uint32_t)WEIR_KEY_SERVO_SOURCE) &&
+                 (request->payload[i] <= (uint32_t)WEIR_KEY_SERVO_HOLDOVER_PERIODS);
+    }
+    return found;
+}
+
 static void configure(struct card *card, const struct mailbox_message *request, struct reply *reply, uint64_t now)
 {
     uint32_t detail = 0;
@@ -89,7 +99,9 @@ static void configure(struct card *card, const struct mailbox_message *request, 
         return;
     }
     config_apply_live(&card->config, card->open);
-    timekeeper_configure(&card->timekeeper, &card->config, now);
+    if (of_the_clock(request)) {
+        timekeeper_configure(&card->timekeeper, &card->config, now);
+    }
 }
 
 static void start(struct card *card, const struct mailbox_message *request, struct reply *reply, uint64_t now)

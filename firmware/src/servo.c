@@ -84,6 +84,8 @@ void servo_restart(struct servo *servo)
 {
     enter(servo, WEIR_SERVO_STATE_FREE_RUN);
     servo->absent = 0;
+    servo->holding = false;
+    servo->held_for = 0;
     set_rate(servo, servo->frequency);
 }
 
@@ -170,6 +172,7 @@ static void outlier(struct servo *servo, int64_t offset, uint32_t most)
     servo->good = 0;
     set_rate(servo, servo->frequency);
     if (servo->bad >= most) {
+        servo->holding |= servo->state == WEIR_SERVO_STATE_LOCKED;
         acquire(servo);
         servo->points[1] = offset;
         servo->point_count = 1;
@@ -189,6 +192,8 @@ static void pull_in(struct servo *servo, int64_t offset)
         enter(servo, WEIR_SERVO_STATE_LOCKED);
         servo->held = servo->frequency;
         servo->was_locked = true;
+        servo->holding = false;
+        servo->held_for = 0;
         remember(servo, offset);
     }
 }
@@ -229,6 +234,7 @@ void servo_sample(struct servo *servo, int64_t offset, int64_t clocks, struct se
         acquisition(servo, offset, clocks, action);
         break;
     case WEIR_SERVO_STATE_HOLDOVER:
+        servo->holding = true;
         enter(servo, WEIR_SERVO_STATE_LOCKING);
         servo->acquiring = magnitude(offset) > (2 * gate(servo));
         if (servo->acquiring) {
@@ -268,11 +274,14 @@ void servo_missed(struct servo *servo, struct servo_action *action)
     }
     if (servo->state == WEIR_SERVO_STATE_HOLDOVER) {
         set_rate(servo, servo->held);
-        if (servo->absent >= servo->settings.holdover_periods) {
+        servo->held_for++;
+        if (servo->held_for >= servo->settings.holdover_periods) {
             enter(servo, WEIR_SERVO_STATE_FREE_RUN);
+            servo->holding = false;
         }
     } else if (servo->absent >= (uint32_t)ABSENT_TO_HOLD) {
-        if (servo->state == WEIR_SERVO_STATE_LOCKED) {
+        if ((servo->state == WEIR_SERVO_STATE_LOCKED) || servo->holding) {
+            servo->held_for += servo->absent;
             servo->frequency = servo->held;
             enter(servo, WEIR_SERVO_STATE_HOLDOVER);
             set_rate(servo, servo->held);

@@ -4,6 +4,7 @@
 //   offset   2^-16 ns
 //   rate     2^-32 ns per clock, as the register has it; inside 2^-40 ns per clock
 // FREE_RUN --sample--> LOCKING --three good ones in a row--> LOCKED --three missed--> HOLDOVER --sample--> LOCKING.
+// LOCKING --three missed--> HOLDOVER if it came from there or from LOCKED, else FREE_RUN.
 // LOCKING first takes three samples that lie on a line, sets the rate from its slope and jumps onto it (a step; a
 // slew when that ends within half a period), then pulls in. LOCKED never jumps: a reference that really moved shows
 // as MAX_OUTLIERS outliers in a row and is acquired anew.
@@ -48,7 +49,9 @@ struct servo {
     uint32_t outliers; // in all
     uint32_t missed;   // in all
     uint32_t locked;   // periods in LOCKED, the last time that it was
+    uint32_t held_for; // periods without a sample since it was LOCKED, while HOLDOVER lasts
     bool acquiring;
+    bool holding; // LOCKING out of LOCKED or HOLDOVER: without samples HOLDOVER goes on
     bool was_locked;
     int32_t rate;
 };

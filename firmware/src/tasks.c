@@ -38,7 +38,6 @@ uint32_t tasks_bound_us(void)
 
 void tasks_init(struct tasks *tasks, const struct card *card, uint64_t now)
 {
-    *tasks = (struct tasks){.overrun_due = now};
     for (uint32_t i = 0; i < (uint32_t)TASKS; i++) {
         tasks->due[i] = now;
     }
@@ -55,8 +54,7 @@ static void run(struct tasks *tasks, struct card *card, uint32_t task, uint64_t 
     table[task].run(card, now);
 
     const uint64_t end = clocks_now();
-    if (((end - now) > clocks_of_us(card->khz, table[task].bound_us)) && (end >= tasks->overrun_due)) {
-        tasks->overrun_due = end + clocks_of_ms(card->khz, 1000);
+    if ((end - now) > clocks_of_us(card->khz, table[task].bound_us)) {
         card_fault(card, WEIR_FAULT_CODE_TASK_OVERRUN, task, (uint32_t)(((end - now) * 1000u) / card->khz), end);
     }
 }

@@ -14,7 +14,6 @@ enum {
 
 struct tasks {
     uint64_t due[TASKS];
-    uint64_t overrun_due;
 };
 
 void tasks_init(struct tasks *tasks, const struct card *card, uint64_t now);

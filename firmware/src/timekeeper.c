@@ -11,6 +11,9 @@ static const int64_t most_back_ns = INT64_C(1000000000);
 // Pairs that say the same differ by the wander of two clocks between them, and by what reading them takes.
 static const int64_t agree_ns = INT64_C(10000000);
 
+// Most seconds that a clock is stepped by and keeps its phase: more than TAI and UTC are apart.
+static const int64_t most_seconds = 60;
+
 static uint32_t gate_of(const struct config *config)
 {
     if (config->values[WEIR_KEY_SERVO_GATE_NS] != 0u) {
@@ -66,8 +69,10 @@ void timekeeper_configure(struct timekeeper *timekeeper, const struct config *co
 // Times that somebody has, or records carry, are not those that come.
 static void jumped(struct timekeeper *timekeeper, int64_t ns)
 {
-    timekeeper->stepped_ns = ns;
-    timekeeper->steps += (timekeeper->servo.was_locked || timekeeper->measuring) ? 1u : 0u;
+    if (timekeeper->servo.was_locked || timekeeper->measuring) {
+        timekeeper->stepped_ns += ns;
+        timekeeper->steps++;
+    }
     timekeeper->went_back |= timekeeper->measuring && (ns <= -most_back_ns);
 }
 
@@ -80,6 +85,11 @@ static void set_time(struct timekeeper *timekeeper, uint64_t tai_ns, int64_t cha
     jumped(timekeeper, change_ns);
 }
 
+static void step(int64_t ns)
+{
+    reg_write32(WEIR_REG_CLOCK_STEP_NS, (uint32_t)(int32_t)ns & WEIR_REG_CLOCK_STEP_NS_MASK);
+}
+
 static void act(struct timekeeper *timekeeper, const struct servo_action *action)
 {
     reg_write32(WEIR_REG_CLOCK_RATE, (uint32_t)action->rate);
@@ -87,7 +97,7 @@ static void act(struct timekeeper *timekeeper, const struct servo_action *action
         reg_write32(WEIR_REG_CLOCK_SLEW_NS, (uint32_t)action->slew_ns);
     }
     if ((action->step_ns != 0) && (action->step_ns <= max_step_ns) && (action->step_ns >= -max_step_ns)) {
-        reg_write32(WEIR_REG_CLOCK_STEP_NS, (uint32_t)(int32_t)action->step_ns & WEIR_REG_CLOCK_STEP_NS_MASK);
+        step(action->step_ns);
         jumped(timekeeper, action->step_ns);
     }
 }
@@ -168,11 +178,16 @@ static enum weir_sync_action host_sample(struct timekeeper *timekeeper, uint64_t
     return WEIR_SYNC_ACTION_SAMPLE;
 }
 
+static bool was_right(const struct timekeeper *timekeeper)
+{
+    return (timekeeper->servo.state == WEIR_SERVO_STATE_LOCKED) ||
+           (timekeeper->servo.state == WEIR_SERVO_STATE_HOLDOVER) || timekeeper->servo.holding;
+}
+
 // A clock that was locked is right until several pairs say otherwise: a pause of the host makes one wrong.
 static bool believed(struct timekeeper *timekeeper, int64_t difference)
 {
-    if ((timekeeper->servo.state != WEIR_SERVO_STATE_LOCKED) &&
-        (timekeeper->servo.state != WEIR_SERVO_STATE_HOLDOVER)) {
+    if (!was_right(timekeeper)) {
         return true;
     }
     const int64_t change = difference - timekeeper->doubted_ns;
@@ -182,17 +197,63 @@ static bool believed(struct timekeeper *timekeeper, int64_t difference)
     return timekeeper->doubted >= WEIR_PAIRS_TO_SET;
 }
 
+static void set_off(struct timekeeper *timekeeper, int64_t difference)
+{
+    const uint64_t card_now = reg_read64(WEIR_REG_CLOCK_NOW_LOW);
+    set_time(timekeeper, card_now - (uint64_t)difference, -difference);
+    servo_restart(&timekeeper->servo);
+    timekeeper->pair_seen = false;
+}
+
+// Exactly, which a set is not: the phase is that of the edges, and the lock stays. Each second takes two steps, since one
+// is shorter than that.
+static void step_seconds(struct timekeeper *timekeeper, int64_t seconds)
+{
+    const int64_t sign = (seconds < 0) ? -1 : 1;
+    for (int64_t i = 0; (i < most_seconds) && (i < (sign * seconds)); i++) {
+        step(sign * (second_ns - max_step_ns));
+        step(sign * max_step_ns);
+    }
+    jumped(timekeeper, seconds * second_ns);
+}
+
+// A clock that follows edges, or did: a pair only tells it the second, since the host's phase is no better.
+static enum weir_sync_action tell_second(struct timekeeper *timekeeper, int64_t difference)
+{
+    const int64_t half_ns = second_ns / 2;
+    const int64_t seconds = (difference + ((difference < 0) ? -half_ns : half_ns)) / second_ns;
+    const int64_t rest_ns = difference - (seconds * second_ns);
+    if ((rest_ns >= set_ns) || (rest_ns <= -set_ns)) {
+        timekeeper->doubted = 0;
+        return WEIR_SYNC_ACTION_DOUBTED;
+    }
+    if (seconds == 0) {
+        timekeeper->doubted = 0;
+        return WEIR_SYNC_ACTION_NONE;
+    }
+    if (!believed(timekeeper, difference)) {
+        return WEIR_SYNC_ACTION_DOUBTED;
+    }
+    timekeeper->doubted = 0;
+    if ((seconds > most_seconds) || (seconds < -most_seconds)) {
+        set_off(timekeeper, difference);
+    } else {
+        step_seconds(timekeeper, -seconds);
+    }
+    return WEIR_SYNC_ACTION_SET;
+}
+
 enum weir_sync_action timekeeper_pair(struct timekeeper *timekeeper, uint64_t card_ns, uint64_t host_ns, uint64_t now)
 {
     const int64_t difference = (int64_t)(card_ns - host_ns);
+    if ((timekeeper->source == WEIR_SERVO_SOURCE_PPS) && was_right(timekeeper)) {
+        return tell_second(timekeeper, difference);
+    }
     if ((difference >= set_ns) || (difference <= -set_ns)) {
         if (!believed(timekeeper, difference)) {
             return WEIR_SYNC_ACTION_DOUBTED;
         }
-        const uint64_t card_now = reg_read64(WEIR_REG_CLOCK_NOW_LOW);
-        set_time(timekeeper, card_now - (uint64_t)difference, -difference);
-        servo_restart(&timekeeper->servo);
-        timekeeper->pair_seen = false;
+        set_off(timekeeper, difference);
         timekeeper->doubted = 0;
         return WEIR_SYNC_ACTION_SET;
     }

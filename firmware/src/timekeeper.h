@@ -1,8 +1,9 @@
 // The card's clock: brings edges of the PPS input, or pairs of card and host time, to the servo, and what the servo
 // wants to the clock's registers.
 //
-// Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER, is set by three pairs in a row
-// that agree, another one by the first. A call touches a bounded number of registers.
+// Steps only happen while the servo is not LOCKED; a LOCKED clock, or one in HOLDOVER or LOCKING out of either, is set
+// by three pairs in a row that agree, another one by the first. One that follows the PPS input is stepped by whole
+// seconds then, and keeps its phase and state. A call touches a bounded number of registers.
 #ifndef WEIR_TIMEKEEPER_H
 #define WEIR_TIMEKEEPER_H
 
@@ -19,7 +20,7 @@ struct timekeeper {
     uint64_t sampled;   // when the last one came, however many were missed since
     uint64_t pair_ns;   // card time of the last pair
     int64_t offset_ns;  // of the last sample
-    int64_t stepped_ns; // the last step or set
+    int64_t stepped_ns; // steps and sets of `steps`, until they are told
     int64_t doubted_ns; // by how much the last pair that was doubted is off
     uint32_t khz;
     uint32_t pps_count;

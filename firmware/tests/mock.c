@@ -95,6 +95,10 @@ uint32_t reg_read32(uint32_t offset)
         (*mock_register(WEIR_REG_FAULT_BUS_ERROR_COUNT))++;
         return 0;
     }
+    if ((mock.host_error != 0u) && (offset == mock.host_error)) {
+        mock.host_error = 0;
+        (*mock_register(WEIR_REG_FAULT_BUS_ERROR_COUNT))++;
+    }
     switch (offset) {
     case WEIR_REG_TIMER_NOW_LOW:
         mock.clocks += mock.clocks_per_read;
@@ -114,6 +118,11 @@ uint32_t reg_read32(uint32_t offset)
         return *mock_register(offset) | ((mock.to_host_room > 0u) ? WEIR_REG_MAILBOX_TO_HOST_STATUS_READY_MASK : 0u);
     case WEIR_REG_SYSTEM_STATUS:
         return status();
+    case WEIR_REG_CLOCK_PPS_FRACTION:
+        // An edge while the capture is read.
+        *mock_register(WEIR_REG_CLOCK_PPS_COUNT) += mock.edges_in_capture;
+        mock.edges_in_capture = 0;
+        return *mock_register(offset);
     default:
         return *mock_register(offset);
     }
@@ -172,7 +181,7 @@ void reg_write32(uint32_t offset, uint32_t value)
         break;
     case WEIR_REG_CLOCK_STEP_NS:
         // 31 bits, signed.
-        mock.step_ns = (int32_t)((value & 0x40000000u) != 0u ? (value | 0x80000000u) : value);
+        mock.step_ns += (int32_t)((value & 0x40000000u) != 0u ? (value | 0x80000000u) : value);
         mock.steps++;
         break;
     case WEIR_REG_CLOCK_SLEW_NS:

@@ -27,12 +27,14 @@ struct mock {
     uint32_t flushes;
     uint32_t kicks;
     uint32_t restarts;
-    uint32_t cuts;        // resets of measuring under frames that are, or may be, measured
-    uint32_t stuck;       // register that ignores writes; 0: none
-    uint32_t stuck_ram;   // word of RAM whose bit 0 is 0; 0: none
-    uint32_t missing;     // register that is not there; 0: none
-    uint32_t ready_reads; // of status until measuring is ready; UINT32_MAX: never
-    int32_t step_ns;
+    uint32_t cuts;             // resets of measuring under frames that are, or may be, measured
+    uint32_t stuck;            // register that ignores writes; 0: none
+    uint32_t stuck_ram;        // word of RAM whose bit 0 is 0; 0: none
+    uint32_t missing;          // register that is not there; 0: none
+    uint32_t host_error;       // register at whose next reading the host makes an error of the bus; 0: none
+    uint32_t ready_reads;      // of status until measuring is ready; UINT32_MAX: never
+    uint32_t edges_in_capture; // that come while it is read
+    int64_t step_ns;           // all of them
     int32_t slew_ns;
     uint32_t steps;
     uint32_t sets;

@@ -228,6 +228,64 @@ static void unconfirmed_images_are_given_up_after_three_boots(void **state)
     assert_int_equal(record().reason, WEIR_BOOT_REASON_FIRST);
 }
 
+// Through the load window, also if it is an image that was there and confirmed before an update.
+static void the_image_that_the_host_loads_runs(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    assert_true(boot());
+    struct boot_record r = record();
+    r.slots[0].confirmed = 1;
+    boot_record_store(&r);
+    // An update to version 2, confirmed.
+    mock_image(1, 2, 100);
+    assert_true(boot());
+    r = record();
+    r.slots[1].confirmed = 1;
+    boot_record_store(&r);
+    assert_true(boot());
+    assert_int_equal(record().slot, 1);
+    mock_image(0, 1, 100);
+    *mock_register(WEIR_REG_HOST_BOOT_STAGE) = WEIR_BOOT_STAGE_LOADED;
+    assert_true(boot());
+    assert_int_equal(record().slot, 0);
+    assert_int_equal(record().reason, WEIR_BOOT_REASON_CONFIRMED);
+    // One that is not good does not run.
+    *mock_ram(WEIR_SLOT_A_BASE + 32u) ^= 1u;
+    *mock_register(WEIR_REG_HOST_BOOT_STAGE) = WEIR_BOOT_STAGE_LOADED;
+    assert_true(boot());
+    assert_int_equal(record().slot, 1);
+    // One that was given up is tried again, as often as a new one.
+    mock_image(0, 5, 100);
+    for (uint32_t i = 0; i < 3u; i++) {
+        assert_true(boot());
+        assert_int_equal(record().slot, 0);
+    }
+    assert_true(boot());
+    assert_int_equal(record().slot, 1);
+    *mock_register(WEIR_REG_HOST_BOOT_STAGE) = WEIR_BOOT_STAGE_LOADED;
+    for (uint32_t i = 0; i < 3u; i++) {
+        assert_true(boot());
+        assert_int_equal(record().slot, 0);
+        assert_int_equal(record().reason, WEIR_BOOT_REASON_TRIAL);
+    }
+    assert_true(boot());
+    assert_int_equal(record().slot, 1);
+    assert_int_equal(record().reason, WEIR_BOOT_REASON_ROLLBACK);
+    // Before an update that waits for its first boot.
+    mock_image(0, 1, 100);
+    *mock_register(WEIR_REG_HOST_BOOT_STAGE) = WEIR_BOOT_STAGE_LOADED;
+    assert_true(boot());
+    assert_int_equal(record().slot, 0);
+    mock_image(1, 4, 100);
+    r = record();
+    r.next = 1;
+    boot_record_store(&r);
+    *mock_register(WEIR_REG_HOST_BOOT_STAGE) = WEIR_BOOT_STAGE_LOADED;
+    assert_true(boot());
+    assert_int_equal(record().slot, 0);
+}
+
 static void a_trap_in_the_rom_restarts(void **state)
 {
     (void)state;
@@ -297,6 +355,7 @@ int main(void)
         TEST(without_an_image_the_rom_waits_and_says_so),
         TEST(the_image_is_copied_and_started),
         TEST(unconfirmed_images_are_given_up_after_three_boots),
+        TEST(the_image_that_the_host_loads_runs),
         TEST(a_trap_in_the_rom_restarts),
         TEST(faults_survive_and_the_oldest_go),
         TEST(a_trap_note_is_read_once),

@@ -142,6 +142,28 @@ static void boots_tests_itself_and_is_idle(void **state)
     assert_true(mock.kicks > 0u);
 }
 
+static void the_watchdog_is_what_the_book_says(void **state)
+{
+    (void)state;
+    boot();
+    assert_int_equal(*mock_register(WEIR_REG_WATCHDOG_TIMEOUT), 100u * MOCK_KHZ);
+    assert_int_equal(*mock_register(WEIR_REG_WATCHDOG_CONTROL), 3);
+    mock_image(0, 1, 100);
+    // Which task hung is in the kept area.
+    turn(1);
+    assert_int_equal(ram_read32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK), 5);
+}
+
+static void a_boot_fills_the_host_registers(void **state)
+{
+    (void)state;
+    *mock_register(WEIR_REG_HOST_SERVO_STATE) = 77;
+    *mock_register(WEIR_REG_HOST_FIRMWARE_ABI) = 77;
+    boot();
+    assert_int_equal(*mock_register(WEIR_REG_HOST_SERVO_STATE), WEIR_SERVO_STATE_FREE_RUN);
+    assert_int_equal(*mock_register(WEIR_REG_HOST_FIRMWARE_ABI), (WEIR_ABI_MAJOR << 16u) | WEIR_ABI_MINOR);
+}
+
 static void fails_test(uint32_t bit, uint32_t detail)
 {
     boot();
@@ -198,6 +220,18 @@ static void a_register_is_missing(void **state)
     fails_test(WEIR_SELF_TEST_BIT_REGISTERS, WEIR_REG_MEASURE_LINGER_HIGH);
 }
 
+// A host may use an address without a register while the card tests itself: fault.bus_error_count counts both sides.
+static void a_bus_error_of_the_host_fails_no_self_test(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.host_error = WEIR_REG_INFO_MAILBOX_WORDS;
+    boot();
+    turn(200);
+    assert_int_equal(mock.host_error, 0);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 // What docs/src/firmware.md says of the walk over the registers.
 static void each_block_that_is_named_is_read(void **state)
 {
@@ -246,6 +280,25 @@ static void the_timer_stands_still(void **state)
     assert_int_equal(test.detail, WEIR_REG_TIMER_NOW_LOW);
 }
 
+// TIME_SYNC is taken while the card tests itself; a clock that it sets back does not stand still.
+static void a_clock_set_back_fails_no_self_test(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.tai_ns = UINT64_C(500) * 1000000000u;
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_TIME, 0};
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(1);
+    assert_int_equal(card.state, WEIR_CARD_STATE_SELF_TEST);
+    const uint64_t card_ns = mock.tai_ns;
+    const uint64_t host_ns = card_ns - UINT64_C(5000000000);
+    const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                             (uint32_t)(host_ns >> 32u)};
+    mock_message(WEIR_OPCODE_TIME_SYNC, 100, pair, 4);
+    turn(20);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 static void the_image_is_damaged(void **state)
 {
     (void)state;
@@ -283,6 +336,42 @@ static void loopback_wants_a_frame_at_each_port(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, bad, 2), WEIR_STATUS_BAD_ARGUMENT);
     const uint32_t slow[] = {1, 10001};
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, slow, 2), WEIR_STATUS_BAD_ARGUMENT);
+}
+
+static void both_ports_want_a_frame(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t words[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 10};
+    mock_message(WEIR_OPCODE_SELF_TEST, 99, words, 2);
+    turn(3);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(0u)))++;
+    run_us(5000);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(1u)))++;
+    run_us(1000);
+    struct mock_reply reply;
+    assert_true(told(WEIR_OPCODE_SELF_TEST, &reply));
+    assert_int_equal(reply.payload[1], 0);
+    mock_message(WEIR_OPCODE_SELF_TEST, 100, words, 2);
+    turn(3);
+    (*mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(0u)))++;
+    run_us(20000);
+    assert_true(told(WEIR_OPCODE_SELF_TEST, &reply));
+    assert_int_equal(reply.payload[1], WEIR_SELF_TEST_BIT_LOOPBACK);
+    assert_int_equal(reply.payload[2], 2);
+}
+
+static void a_test_that_was_not_run_again_stays_failed(void **state)
+{
+    (void)state;
+    mock_image(0, 1, 100);
+    mock.stuck = WEIR_REG_SYSTEM_SCRATCH;
+    boot();
+    turn(200);
+    attach();
+    const uint32_t hash[] = {WEIR_SELF_TEST_BIT_HASH, 0};
+    assert_int_equal(ask(WEIR_OPCODE_SELF_TEST, hash, 2).payload[1], 0);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
 }
 
 static void what_happened_before_the_reset_is_logged(void **state)
@@ -328,6 +417,22 @@ static void what_happened_before_the_reset_is_logged(void **state)
     assert_int_equal(card.fault_log.newest, 16);
 }
 
+// A reset by the watchdog before the main loop runs names no task that ran a boot ago.
+static void a_boot_that_hangs_names_no_task(void **state)
+{
+    (void)state;
+    ready_card();
+    ram_write32(WEIR_KEPT_BASE + (uint32_t)KEPT_TASK, 3);
+    // RESTART; card_init() ends, tasks_init() or what follows hangs.
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (2u << 16u);
+    card_init(&card, mock.clocks);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_WATCHDOG | (3u << 16u);
+    boot();
+    struct weir_fault_entry entry = newest_fault();
+    assert_int_equal(entry.code, WEIR_FAULT_CODE_WATCHDOG);
+    assert_int_equal(entry.detail0, WEIR_NO_TASK);
+}
+
 static void a_new_record_without_power_on_is_a_fault(void **state)
 {
     (void)state;
@@ -337,6 +442,15 @@ static void a_new_record_without_power_on_is_a_fault(void **state)
     assert_int_equal(card.fault_log.newest, 0);
     *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (2u << 16u);
     boot();
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
+}
+
+static void words_lost_before_the_boot_are_no_fault(void **state)
+{
+    (void)state;
+    *mock_register(WEIR_REG_MAILBOX_TO_CARD_STATUS) = 9u << WEIR_REG_MAILBOX_TO_CARD_STATUS_LOST_SHIFT;
+    ready_card();
+    run_us(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_BOOT_RECORD);
 }
 
@@ -472,6 +586,65 @@ static void configuration_is_checked(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_SELF_TEST, test, 2), WEIR_STATUS_BAD_STATE);
 }
 
+// With a gate wider than a quarter of the period, any edge would lock.
+static void a_gate_that_takes_anything_is_refused(void **state)
+{
+    (void)state;
+    ready_card();
+    const uint32_t both[] = {WEIR_KEY_SERVO_PERIOD_US, 100, WEIR_KEY_SERVO_GATE_NS, 25001};
+    struct mock_reply reply = ask(WEIR_OPCODE_CONFIGURE, both, 4);
+    assert_int_equal(reply.status, WEIR_STATUS_BAD_ARGUMENT);
+    assert_int_equal(reply.payload[0], WEIR_KEY_SERVO_GATE_NS);
+    assert_int_equal(card.config.values[WEIR_KEY_SERVO_PERIOD_US], 1000000);
+    const uint32_t quarter[] = {WEIR_KEY_SERVO_GATE_NS, 25000, WEIR_KEY_SERVO_PERIOD_US, 100};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, quarter, 4), WEIR_STATUS_OK);
+    // One after the other, either way.
+    const uint32_t gate[] = {WEIR_KEY_SERVO_GATE_NS, 25001};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, gate, 2), WEIR_STATUS_BAD_ARGUMENT);
+    set(WEIR_KEY_SERVO_PERIOD_US, 1000);
+    set(WEIR_KEY_SERVO_GATE_NS, 25001);
+    const uint32_t period[] = {WEIR_KEY_SERVO_PERIOD_US, 100};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, period, 2), WEIR_STATUS_BAD_ARGUMENT);
+}
+
+// Each key has its register.
+static void every_key_reaches_its_register(void **state)
+{
+    (void)state;
+    ready_card();
+    static const struct {
+        uint32_t key;
+        uint32_t value;
+        uint32_t low;
+        uint64_t wanted;
+    } cases[] = {
+        {WEIR_KEY_HANDSHAKE_TIMEOUT_MS, 11, WEIR_REG_MEASURE_HANDSHAKE_LOW, 11000000},
+        {WEIR_KEY_LINGER_MS, 13, WEIR_REG_MEASURE_LINGER_LOW, 13000000},
+        {WEIR_KEY_OTHER_TIMEOUT_MS, 17, WEIR_REG_MEASURE_OTHER_LOW, 17000000},
+        {WEIR_KEY_TRIGGER_MS, 19, WEIR_REG_DIGEST_TRIGGER_NS_LOW, 19000000},
+        {WEIR_KEY_TRIGGER_PACKETS, 23, WEIR_REG_DIGEST_TRIGGER_PACKETS, 23},
+        {WEIR_KEY_PORT_OFFSET_0, 29, WEIR_REG_PORT_TIME_OFFSET(0u), 29},
+        {WEIR_KEY_PORT_OFFSET_1, 0xFFFFFFE0u, WEIR_REG_PORT_TIME_OFFSET(1u), 0xFFFFFFE0u},
+        {WEIR_KEY_DESTINATION_MAC_HIGH, 31, WEIR_REG_RECORD_DESTINATION_HIGH, 31},
+        {WEIR_KEY_DESTINATION_MAC_LOW, 37, WEIR_REG_RECORD_DESTINATION_LOW, 37},
+        {WEIR_KEY_SOURCE_MAC_HIGH, 41, WEIR_REG_RECORD_SOURCE_HIGH, 41},
+        {WEIR_KEY_SOURCE_MAC_LOW, 43, WEIR_REG_RECORD_SOURCE_LOW, 43},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        set(cases[i].key, cases[i].value);
+    }
+    set(WEIR_KEY_DIGEST_MODE, 2);
+    set(WEIR_KEY_SLICES_ENABLE, 1);
+    set(WEIR_KEY_VLAN_IN_KEY, 0);
+    set(WEIR_KEY_SHED_ENABLE, 0);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(*mock_register(cases[i].low), (uint32_t)cases[i].wanted);
+    }
+    assert_int_equal(*mock_register(WEIR_REG_DIGEST_CONTROL), 6);
+    assert_int_equal(*mock_register(WEIR_REG_MEASURE_CONTROL), 0);
+}
+
 static void the_heartbeat_comes_four_times_in_what_the_hardware_waits(void **state)
 {
     (void)state;
@@ -501,6 +674,48 @@ static void the_heartbeat_comes_four_times_in_what_the_hardware_waits(void **sta
     assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, beyond, 2), WEIR_STATUS_BAD_ARGUMENT);
 }
 
+// A host takes what it does not set for the default: it beats by that.
+static void a_new_service_has_the_defaults(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_HOST_TIMEOUT_US, 1500);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    // The next one beats four times in what it takes for HOST_TIMEOUT_US, 100 ms.
+    attach();
+    set(WEIR_KEY_EPOCH, 2);
+    set(WEIR_KEY_BEAT_US, 1000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    const uint32_t beats = mock.beats;
+    for (uint32_t i = 0; i < 400u; i++) {
+        host_beat();
+        run_us(25000);
+        struct mock_reply reply;
+        while (mock_reply(&reply)) {
+        }
+    }
+    // 10 s.
+    assert_true(mock.beats > beats + 1000u);
+}
+
+static void a_new_service_under_way_has_them_when_it_has_ended(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_HOST_TIMEOUT_US, 50000);
+    attach();
+    assert_int_equal(card.config.values[WEIR_KEY_HOST_TIMEOUT_US], 50000);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 10);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.config.values[WEIR_KEY_HOST_TIMEOUT_US], 100000);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 100);
+    // Once: what is set from here on stays.
+    set(WEIR_KEY_HEALTHY_PERIODS, 20);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.config.values[WEIR_KEY_HEALTHY_PERIODS], 20);
+}
+
 static void a_register_that_does_not_hold_is_a_fault(void **state)
 {
     (void)state;
@@ -522,6 +737,40 @@ static void a_register_that_does_not_hold_is_a_fault(void **state)
         assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
         assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
     }
+}
+
+static void fault_by_configuration(void)
+{
+    ready_card();
+    mock.stuck = WEIR_REG_STATISTICS_CONTROL;
+    set(WEIR_KEY_STATISTICS_ENABLE, 1);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_FAILED);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+}
+
+static void a_self_test_of_nothing_does_not_end_a_fault(void **state)
+{
+    (void)state;
+    fault_by_configuration();
+    const uint32_t none[] = {0, 0};
+    (void)ask(WEIR_OPCODE_SELF_TEST, none, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    const uint32_t all[] = {SELF_TEST_AT_BOOT, 0};
+    (void)ask(WEIR_OPCODE_SELF_TEST, all, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+    (void)ask(WEIR_OPCODE_SELF_TEST, all, 2);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
+static void a_loopback_that_fails_does_not_end_a_fault(void **state)
+{
+    (void)state;
+    fault_by_configuration();
+    const uint32_t loopback[] = {WEIR_SELF_TEST_BIT_LOOPBACK, 1};
+    assert_int_equal(ask(WEIR_OPCODE_SELF_TEST, loopback, 2).payload[1], WEIR_SELF_TEST_BIT_LOOPBACK);
+    assert_int_equal(card.state, WEIR_CARD_STATE_FAULT);
 }
 
 static void measuring_that_does_not_begin_is_a_fault(void **state)
@@ -583,6 +832,74 @@ static void the_clock_is_reported(void **state)
     assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, words, 4).payload[1], WEIR_SYNC_ACTION_SET);
     run_us_with_host(3000);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+}
+
+// Edges of a reference of 1 ms, seen `ns` off by the card.
+static void card_edges(uint32_t count, uint32_t ns)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t at = (*mock_register(WEIR_REG_CLOCK_PPS_COUNT) + 5u) * UINT64_C(1000000);
+        (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+        mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, at + ((uint64_t)ns * (i + 1u)));
+        run_us_with_host(1000);
+    }
+}
+
+static void follows_edges(void)
+{
+    const uint32_t words[] = {WEIR_KEY_SERVO_PERIOD_US, 1000, WEIR_KEY_SERVO_SOURCE, WEIR_SERVO_SOURCE_PPS};
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 4), WEIR_STATUS_OK);
+}
+
+// A reference that gets noisy and then ends.
+static void a_reference_lost_while_it_is_acquired_anew_is_a_fault(void **state)
+{
+    (void)state;
+    running_card();
+    follows_edges();
+    card_edges(20, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    card_edges(5, 7919);
+    run_us_with_host(60000);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+    // Stray edges later it is lost no more than it was.
+    const uint32_t faults = card.fault_log.newest;
+    card_edges(1, 7919);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKING);
+    run_us_with_host(60000);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_int_equal(card.fault_log.newest, faults);
+    // It is back, and lost again.
+    card_edges(1000, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    run_us_with_host(60000);
+    assert_int_equal(card.fault_log.newest, faults + 1u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_REFERENCE_LOST);
+}
+
+static void a_lock_outlives_a_host_that_starts_anew(void **state)
+{
+    (void)state;
+    running_card();
+    follows_edges();
+    card_edges(20, 0);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    attach();
+    set(WEIR_KEY_EPOCH, 2);
+    card_edges(2, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    follows_edges();
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    card_edges(2, 0);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_LOCKED);
+    // One that wants no reference follows none.
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    attach();
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    card_edges(2, 0);
+    assert_int_equal(card.timekeeper.source, WEIR_SERVO_SOURCE_NONE);
+    assert_int_equal(card.servo_state, WEIR_SERVO_STATE_FREE_RUN);
 }
 
 // What the host does after measuring has ended by itself.
@@ -652,6 +969,24 @@ static void a_clock_that_is_set_while_it_measures_is_told(void **state)
     assert_int_equal(card.fault_log.newest, faults + 1u);
 }
 
+static void a_clock_that_goes_back_in_a_stop_changes_nothing(void **state)
+{
+    (void)state;
+    running_card();
+    mock.tai_ns = UINT64_C(500) * 1000000000u;
+    // Records that do not leave keep the STOP for 5 ms.
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    mock_message(WEIR_OPCODE_STOP, 98, NULL, 0);
+    run_us(1000);
+    const uint64_t card_ns = mock.tai_ns;
+    const uint64_t host_ns = card_ns - UINT64_C(5000000000);
+    const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                             (uint32_t)(host_ns >> 32u)};
+    mock_message(WEIR_OPCODE_TIME_SYNC, 99, pair, 4);
+    run_us(10000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_IDLE);
+}
+
 // --- The link ----------------------------------------------------------------------------------
 
 static void the_heartbeat_follows_the_host(void **state)
@@ -691,6 +1026,67 @@ static void the_heartbeat_follows_the_host(void **state)
     beats = mock.beats;
     run_us(300000);
     assert_true(mock.beats - beats > 280u);
+}
+
+static void a_start_gives_the_host_its_time(void **state)
+{
+    (void)state;
+    ready_card();
+    run_us(3000000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us(5000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_WAITING);
+}
+
+// A host that is lost between START and ready, and stays so, is a fault HOST_LOST as at any other time.
+static void a_host_lost_before_ready_is_logged(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.ready_reads = UINT32_MAX;
+    set(WEIR_KEY_HOST_TIMEOUT_US, 20000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(1000);
+    // No heartbeat any more; 50 ms later measuring has begun.
+    run_us(50000);
+    mock.ready_reads = 0;
+    run_us(3000000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_HOST_LOST);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_HOST_LOST);
+}
+
+static void measured_again_is_told(void **state)
+{
+    (void)state;
+    running_card();
+    struct mock_reply reply;
+    bool measured = false;
+    while (told(WEIR_OPCODE_LOG, &reply)) {
+        measured |= (reply.payload[0] == (uint32_t)WEIR_LOG_CODE_MEASURED) && (reply.payload[1] == 10u);
+    }
+    assert_true(measured);
+}
+
+static void a_fault_says_when_and_how_long(void **state)
+{
+    (void)state;
+    mock.clocks = UINT64_C(50000) * MOCK_KHZ;
+    running_card();
+    mock.tai_ns = UINT64_C(1800000000) * 1000000000u;
+    run_us(150000);
+    struct weir_fault_entry entry = newest_fault();
+    assert_int_equal(entry.code, WEIR_FAULT_CODE_HOST_LOST);
+    assert_in_range(entry.detail1, 100, 103);
+    assert_int_equal(entry.seconds, 1800000000);
+    // Since the boot, not since power came.
+    assert_true(entry.uptime_ms < 10000u);
+    struct mock_reply reply;
+    bool lost = false;
+    while (told(WEIR_OPCODE_FAULT, &reply)) {
+        lost |= reply.payload[1] == (uint32_t)WEIR_FAULT_CODE_HOST_LOST;
+    }
+    assert_true(lost);
 }
 
 static void differ(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(1u)))++; }
@@ -769,6 +1165,17 @@ static void the_heartbeat_follows_the_measuring_side(void **state)
     breaks_the_link(stick, unstick, WEIR_HEALTH_BIT_RECORDS_STUCK);
 }
 
+static void differ_0(void) { (*mock_register(WEIR_REG_INLINE_PORT_FAULTS(0u)))++; }
+static void ram_parity(void) { *mock_register(WEIR_REG_FAULT_STATUS) |= WEIR_REG_FAULT_STATUS_RAM_PARITY_MASK; }
+
+static void each_port_and_each_parity_stops_the_heartbeat(void **state)
+{
+    (void)state;
+    running_card();
+    breaks_the_link(differ_0, NULL, WEIR_HEALTH_BIT_BYPASS_FAULT);
+    breaks_the_link(ram_parity, NULL, WEIR_HEALTH_BIT_HARDWARE);
+}
+
 static void stuck_records_stop_the_heartbeat_until_they_move(void **state)
 {
     (void)state;
@@ -834,6 +1241,116 @@ static void a_fault_that_stays_does_not_fill_the_log(void **state)
     }
     assert_in_range(card.fault_log.newest - before, 2, 4);
     assert_int_equal(card.guard.unhealthy, 0);
+}
+
+static void two_kinds_of_hardware_fault_are_two_entries(void **state)
+{
+    (void)state;
+    running_card();
+    const uint32_t before = card.fault_log.newest;
+    *mock_register(WEIR_REG_FAULT_STATUS) = WEIR_REG_FAULT_STATUS_BUS_ERROR_MASK;
+    run_us_with_host(3000);
+    *mock_register(WEIR_REG_FAULT_STATUS) = WEIR_REG_FAULT_STATUS_STUCK_SLICES_0_MASK;
+    run_us_with_host(3000);
+    assert_int_equal(card.fault_log.newest, before + 2u);
+    assert_int_equal(newest_fault().detail0, WEIR_REG_FAULT_STATUS_STUCK_SLICES_0_MASK);
+}
+
+// The fault TRAP of the boot.
+static void assert_still_there(enum weir_fault_code code)
+{
+    struct weir_fault_entry entry;
+    bool there = false;
+    for (uint32_t i = 1; i <= card.fault_log.newest; i++) {
+        there |= fault_log_read(&card.fault_log, i, &entry) && (entry.code == (uint32_t)code);
+    }
+    assert_true(there);
+}
+
+static void trapped_card(void)
+{
+    struct boot_record record = {.boots = 1};
+    boot_record_store(&record);
+    trap_note_write(7, 0x40000444u, 0);
+    *mock_register(WEIR_REG_SYSTEM_BOOT) = WEIR_REG_SYSTEM_BOOT_REASON_RESTART | (1u << 16u);
+    running_card();
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void records_that_trickle_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5000u;
+    for (uint32_t i = 0; i < 100u; i++) {
+        run_us_with_host(50000);
+        *mock_register(WEIR_REG_RECORD_RECORDS_OUT_LOW) += 1u;
+    }
+    // 5 s.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void a_host_that_writes_too_much_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    const uint32_t zeros[100] = {0};
+    for (uint32_t i = 0; i < 100u; i++) {
+        mock_words(zeros, 100);
+        run_us_with_host(1000);
+    }
+    // 0.1 s.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void a_measured_stage_that_differs_again_and_again_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    trapped_card();
+    set(WEIR_KEY_HEALTHY_PERIODS, 100);
+    for (uint32_t i = 0; i < 100u; i++) {
+        differ();
+        run_us_with_host(120000);
+    }
+    // 12 s with the defaults.
+    assert_still_there(WEIR_FAULT_CODE_TRAP);
+}
+
+static void what_is_not_logged_at_once_is_in_the_next_entry(void **state)
+{
+    (void)state;
+    ready_card();
+    set(WEIR_KEY_SERVO_SOURCE, WEIR_SERVO_SOURCE_HOST);
+    card.timekeeper.servo.was_locked = true;
+    const uint32_t before = card.fault_log.newest;
+    for (uint32_t i = 0; i < 5u; i++) {
+        const uint64_t card_ns = mock.tai_ns;
+        const uint64_t host_ns = card_ns + UINT64_C(3000000000);
+        const uint32_t pair[] = {(uint32_t)card_ns, (uint32_t)(card_ns >> 32u), (uint32_t)host_ns,
+                                 (uint32_t)(host_ns >> 32u)};
+        assert_int_equal(ask(WEIR_OPCODE_TIME_SYNC, pair, 4).payload[1], WEIR_SYNC_ACTION_SET);
+        run_us(2000);
+    }
+    assert_int_equal(card.fault_log.newest, before + 1u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    run_us(1100000);
+    assert_int_equal(card.fault_log.newest, before + 2u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TIME_STEP);
+    const uint64_t sum = ((uint64_t)newest_fault().detail1 << 32u) | newest_fault().detail0;
+    assert_in_range(sum, UINT64_C(11999000000), UINT64_C(12001000000));
+    // The same of words.
+    const uint32_t zeros[60] = {0};
+    for (uint32_t i = 0; i < 4u; i++) {
+        mock_words(zeros, 60);
+        mock_words(zeros, 60);
+        run_us(3000);
+    }
+    assert_int_equal(card.fault_log.newest, before + 3u);
+    assert_int_equal(newest_fault().detail0, 56);
+    run_us(1100000);
+    assert_int_equal(card.fault_log.newest, before + 4u);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MAILBOX_OVERFLOW);
+    assert_int_equal(newest_fault().detail0, 3u * 56u);
 }
 
 static void stop_ends_the_heartbeat(void **state)
@@ -924,6 +1441,23 @@ static void a_start_right_behind_a_stop_waits_for_health_anew(void **state)
     run_us_with_host(6000);
     assert_true(mock.beats > beats + 1u);
     assert_int_equal(*mock_register(WEIR_REG_INLINE_CONTROL), 1);
+}
+
+// Records wait at the first look after a START that comes long after a STOP, or after they were held up.
+static void a_start_forgets_what_waited_before(void **state)
+{
+    (void)state;
+    running_card();
+    *mock_register(WEIR_REG_RECORD_RECORDS_IN_LOW) += 5u;
+    run_us_with_host(30000);
+    assert_int_equal(card.guard.unhealthy, WEIR_HEALTH_BIT_RECORDS_STUCK);
+    assert_int_equal(status_of(WEIR_OPCODE_STOP, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(3000000);
+    assert_int_equal(status_of(WEIR_OPCODE_START, NULL, 0), WEIR_STATUS_OK);
+    run_us_with_host(15000);
+    assert_int_equal(card.state, WEIR_CARD_STATE_RUNNING);
+    assert_int_equal(card.guard.unhealthy & WEIR_HEALTH_BIT_RECORDS_STUCK, 0);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_MEASURE_UNHEALTHY);
 }
 
 static void inline_off_stays_off(void **state)
@@ -1078,6 +1612,54 @@ static void records_are_flushed_and_counters_reported(void **state)
     assert_int_equal(mock.flushes, flushes);
 }
 
+// Each word of STATISTICS is its counter.
+static void statistics_are_the_counters(void **state)
+{
+    (void)state;
+    ready_card();
+    uint32_t value = 1000;
+    const uint32_t order[] = {WEIR_REG_MEASURE_USED, WEIR_REG_MEASURE_IN_USE, WEIR_REG_RECORD_RECORDS_IN_LOW,
+                              WEIR_REG_RECORD_RECORDS_OUT_LOW, WEIR_REG_RECORD_FRAMES_LOW};
+    for (size_t i = 0; i < 5; i++) {
+        *mock_register(order[i]) = value++;
+    }
+    for (uint32_t i = 0; i < 5u; i++) {
+        *mock_register(WEIR_REG_MEASURE_LEFT_OUT_PACKET + 4u * i) = 1u << i;
+    }
+    *mock_register(WEIR_REG_MEASURE_NO_INDEX) = 2000;
+    *mock_register(WEIR_REG_MEASURE_NO_ROOM) = 2001;
+    for (uint32_t port = 0; port < 2u; port++) {
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_IN(port)) = 3000u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_OUT(port)) = 3001u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_FRAMES_DROPPED(port)) = 3002u + 10u * port;
+        *mock_register(WEIR_REG_INLINE_PORT_TAKEOVERS(port)) = 3003u + 10u * port;
+        *mock_register(WEIR_REG_PORT_DROPPED(port)) = 3004u + 10u * port;
+    }
+    const struct mock_reply reply = ask(WEIR_OPCODE_STATISTICS, NULL, 0);
+    assert_int_equal(reply.payload[1], 1000);
+    assert_int_equal(reply.payload[2], 1001);
+    assert_int_equal(reply.payload[3], 1002);
+    assert_int_equal(reply.payload[5], 1003);
+    assert_int_equal(reply.payload[7], 1004);
+    assert_int_equal(reply.payload[9], 31);
+    assert_int_equal(reply.payload[10], 2000);
+    assert_int_equal(reply.payload[11], 2001);
+    for (uint32_t i = 0; i < 5u; i++) {
+        assert_int_equal(reply.payload[12u + i], 3000u + i);
+        assert_int_equal(reply.payload[17u + i], 3010u + i);
+    }
+}
+
+static void the_longest_turn_is_that_since_the_last_report(void **state)
+{
+    (void)state;
+    running_card();
+    set(WEIR_KEY_STATISTICS_MS, 10);
+    card.loop_us = 4000000;
+    run_us_with_host(30000);
+    assert_true(card.loop_us < 4000000u);
+}
+
 // --- Update ------------------------------------------------------------------------------------
 
 // Sends what mock_image() makes of `words` words.
@@ -1127,6 +1709,34 @@ static void an_update_is_tried_confirmed_or_rolled_back(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_OK);
     assert_true(boot_record_load(&record));
     assert_int_equal(record.slots[0].confirmed, 1);
+    assert_int_equal(record.slots[1].confirmed, 0);
+}
+
+static void the_slot_that_runs_is_confirmed(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 3, .slot = 1, .next = 1, .reason = WEIR_BOOT_REASON_TRIAL};
+    record.slots[1].tries = 2;
+    boot_record_store(&record);
+    running_card();
+    assert_int_equal(status_of(WEIR_OPCODE_CONFIRM, NULL, 0), WEIR_STATUS_OK);
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.slots[1].confirmed, 1);
+    assert_int_equal(record.slots[0].confirmed, 0);
+}
+
+static void an_update_that_begins_forgets_the_old_image(void **state)
+{
+    (void)state;
+    struct boot_record record = {.boots = 3, .slot = 0, .next = 1};
+    record.slots[1] = (struct boot_slot){.image = 5, .tries = 3, .confirmed = 1};
+    boot_record_store(&record);
+    ready_card();
+    const uint32_t bytes = 432;
+    assert_int_equal(status_of(WEIR_OPCODE_UPDATE_BEGIN, &bytes, 1), WEIR_STATUS_OK);
+    assert_true(boot_record_load(&record));
+    assert_int_equal(record.next, 0);
+    assert_int_equal(record.slots[1].tries, 0);
     assert_int_equal(record.slots[1].confirmed, 0);
 }
 
@@ -1197,6 +1807,28 @@ static void requests_wait_for_work_under_way(void **state)
     assert_int_equal(status_of(WEIR_OPCODE_CONFIGURE, words, 2), WEIR_STATUS_BAD_STATE);
 }
 
+static void a_reset_waits_for_the_reader_but_not_for_ever(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.to_host_room = 0;
+    mock_message(WEIR_OPCODE_RESET, 5, NULL, 0);
+    run_us((CARD_RESET_MS - 10u) * 1000u);
+    assert_int_equal(mock.restarts, 0);
+    run_us(20000);
+    assert_int_equal(mock.restarts, 1);
+    // The reply is in the queue but not read yet.
+    mock_reset();
+    ready_card();
+    *mock_register(WEIR_REG_MAILBOX_TO_HOST_STATUS) = 3;
+    mock_message(WEIR_OPCODE_RESET, 5, NULL, 0);
+    run_us(10000);
+    assert_int_equal(mock.restarts, 0);
+    *mock_register(WEIR_REG_MAILBOX_TO_HOST_STATUS) = 0;
+    run_us(1000);
+    assert_int_equal(mock.restarts, 1);
+}
+
 // --- The main loop -----------------------------------------------------------------------------
 
 static void a_slow_task_is_a_fault_once_a_second(void **state)
@@ -1213,6 +1845,16 @@ static void a_slow_task_is_a_fault_once_a_second(void **state)
     assert_in_range(card.fault_log.newest - before, 1, 2);
     assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TASK_OVERRUN);
     assert_int_equal(card.pending.opcode, 0);
+}
+
+static void an_overrun_is_told_in_us(void **state)
+{
+    (void)state;
+    ready_card();
+    mock.clocks_per_read = 300000;
+    turn(1);
+    assert_int_equal(newest_fault().code, WEIR_FAULT_CODE_TASK_OVERRUN);
+    assert_in_range(newest_fault().detail1, 1000, 100000);
 }
 
 static void lost_words_are_a_fault(void **state)
@@ -1273,46 +1915,80 @@ int main(void)
     mock_seed_from_environment();
     const struct CMUnitTest tests[] = {
         TEST(boots_tests_itself_and_is_idle),
+        TEST(the_watchdog_is_what_the_book_says),
+        TEST(a_boot_fills_the_host_registers),
         TEST(a_stuck_scratch_register),
         TEST(a_bit_of_ram_is_stuck),
         TEST(no_card_there),
         TEST(a_register_is_missing),
+        TEST(a_bus_error_of_the_host_fails_no_self_test),
         TEST(each_block_that_is_named_is_read),
         TEST(the_clock_stands_still),
         TEST(the_timer_stands_still),
+        TEST(a_clock_set_back_fails_no_self_test),
         TEST(the_image_is_damaged),
         TEST(loopback_wants_a_frame_at_each_port),
+        TEST(both_ports_want_a_frame),
+        TEST(a_test_that_was_not_run_again_stays_failed),
         TEST(what_happened_before_the_reset_is_logged),
+        TEST(a_boot_that_hangs_names_no_task),
         TEST(a_new_record_without_power_on_is_a_fault),
+        TEST(words_lost_before_the_boot_are_no_fault),
         TEST(every_request_is_answered),
         TEST(a_host_that_does_not_read_only_waits),
         TEST(configuration_is_checked),
+        TEST(a_gate_that_takes_anything_is_refused),
+        TEST(every_key_reaches_its_register),
         TEST(the_heartbeat_comes_four_times_in_what_the_hardware_waits),
+        TEST(a_new_service_has_the_defaults),
+        TEST(a_new_service_under_way_has_them_when_it_has_ended),
         TEST(a_register_that_does_not_hold_is_a_fault),
+        TEST(a_self_test_of_nothing_does_not_end_a_fault),
+        TEST(a_loopback_that_fails_does_not_end_a_fault),
         TEST(measuring_that_does_not_begin_is_a_fault),
         TEST(time_comes_from_the_host),
         TEST(the_clock_is_reported),
+        TEST(a_reference_lost_while_it_is_acquired_anew_is_a_fault),
+        TEST(a_lock_outlives_a_host_that_starts_anew),
         TEST(a_clock_that_is_set_while_it_measures_is_told),
+        TEST(a_clock_that_goes_back_in_a_stop_changes_nothing),
         TEST(measuring_ends_when_the_clock_goes_back_by_a_second),
         TEST(the_heartbeat_follows_the_host),
+        TEST(a_start_gives_the_host_its_time),
+        TEST(a_host_lost_before_ready_is_logged),
+        TEST(measured_again_is_told),
+        TEST(a_fault_says_when_and_how_long),
         TEST(ten_healthy_periods_are_ten),
         TEST(the_heartbeat_follows_the_measuring_side),
+        TEST(each_port_and_each_parity_stops_the_heartbeat),
         TEST(stuck_records_stop_the_heartbeat_until_they_move),
         TEST(measuring_ends_when_records_are_held_up_too_long),
         TEST(a_fault_that_stays_does_not_fill_the_log),
+        TEST(two_kinds_of_hardware_fault_are_two_entries),
+        TEST(records_that_trickle_do_not_fill_the_log),
+        TEST(a_host_that_writes_too_much_does_not_fill_the_log),
+        TEST(a_measured_stage_that_differs_again_and_again_does_not_fill_the_log),
+        TEST(what_is_not_logged_at_once_is_in_the_next_entry),
         TEST(stop_ends_the_heartbeat),
         TEST(a_stop_takes_the_link_into_bypass_first),
         TEST(a_start_right_behind_a_stop_waits_for_health_anew),
+        TEST(a_start_forgets_what_waited_before),
         TEST(inline_off_stays_off),
         TEST(a_boot_takes_the_link_into_bypass_first),
         TEST(records_leave_before_a_stop_ends),
         TEST(a_stop_waits_no_longer_than_it_helps),
         TEST(records_are_flushed_and_counters_reported),
+        TEST(statistics_are_the_counters),
+        TEST(the_longest_turn_is_that_since_the_last_report),
         TEST(an_update_is_tried_confirmed_or_rolled_back),
+        TEST(the_slot_that_runs_is_confirmed),
+        TEST(an_update_that_begins_forgets_the_old_image),
         TEST(a_bad_update_is_refused),
         TEST(an_image_shorter_than_announced_is_refused),
         TEST(requests_wait_for_work_under_way),
+        TEST(a_reset_waits_for_the_reader_but_not_for_ever),
         TEST(a_slow_task_is_a_fault_once_a_second),
+        TEST(an_overrun_is_told_in_us),
         TEST(lost_words_are_a_fault),
         TEST(any_requests_leave_it_alive),
     };

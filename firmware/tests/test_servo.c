@@ -320,6 +320,121 @@ static void holdover_ends(void **state)
     assert_int_equal(p.servo.state, WEIR_SERVO_STATE_FREE_RUN);
 }
 
+// A servo without a plant: samples are what the test says.
+static struct servo bare;
+static struct servo_action wanted;
+
+static void locked_servo(uint32_t samples, int64_t offset)
+{
+    const struct servo_settings settings = {
+        .clock_khz = MOCK_KHZ, .period_us = 1000, .gate_ns = 500, .holdover_periods = 86400};
+    servo_init(&bare, &settings);
+    for (uint32_t i = 0; i < samples; i++) {
+        servo_sample(&bare, offset * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void what_was_meant_for_a_period_is_taken_back(void **state)
+{
+    (void)state;
+    locked_servo(12, 0);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_true((int64_t)wanted.rate * 256 < bare.frequency - 256);
+    servo_missed(&bare, &wanted);
+    assert_int_equal(wanted.rate, bare.frequency / 256);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_true((int64_t)wanted.rate * 256 < bare.frequency - 256);
+    servo_sample(&bare, 100000 * INT64_C(65536), bare.period_clocks, &wanted);
+    assert_int_equal(wanted.rate, bare.frequency / 256);
+}
+
+static void holdover_goes_on_with_what_is_smooth(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    assert_int_equal(bare.gear, 1);
+    servo_sample(&bare, 200 * INT64_C(65536), bare.period_clocks, &wanted);
+    const int64_t frequency = bare.frequency;
+    assert_true(frequency < 0);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_missed(&bare, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_HOLDOVER);
+    assert_in_range((uint64_t)(bare.held - frequency / 32 + 2), 0, 4);
+}
+
+static void the_wide_gear_comes_back_when_the_oscillator_wanders(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    assert_int_equal(bare.gear, 1);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_sample(&bare, 300 * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.gear, 0);
+}
+
+static void the_fifth_outlier_in_a_row_acquires_anew(void **state)
+{
+    (void)state;
+    locked_servo(30, 0);
+    for (uint32_t i = 0; i < 4u; i++) {
+        servo_sample(&bare, 30000 * INT64_C(65536), bare.period_clocks, &wanted);
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+    }
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 5u; i++) {
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+        servo_sample(&bare, 30000 * INT64_C(65536), bare.period_clocks, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKING);
+}
+
+static void three_good_ones_in_a_row_lock(void **state)
+{
+    (void)state;
+    const struct servo_settings settings = {
+        .clock_khz = MOCK_KHZ, .period_us = 1000, .gate_ns = 500, .holdover_periods = 86400};
+    servo_init(&bare, &settings);
+    for (uint32_t i = 0; i < 5u; i++) {
+        servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    }
+    // Two good ones, an outlier, two good ones.
+    servo_sample(&bare, 2000 * INT64_C(65536), bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 2u; i++) {
+        servo_sample(&bare, 0, bare.period_clocks, &wanted);
+        assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKING);
+    }
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void stray_edges_do_not_prolong_holdover(void **state)
+{
+    (void)state;
+    locked_servo(60, 0);
+    struct servo_settings settings = bare.settings;
+    settings.holdover_periods = 40;
+    servo_adjust(&bare, &settings);
+    uint32_t missed = 0;
+    for (uint32_t i = 1; (bare.state != WEIR_SERVO_STATE_FREE_RUN) && (i < 200u); i++) {
+        if ((i % 8u) == 0u) {
+            servo_sample(&bare, (int64_t)i * 20000 * INT64_C(65536), bare.period_clocks, &wanted);
+        } else {
+            servo_missed(&bare, &wanted);
+            missed++;
+        }
+    }
+    assert_int_equal(missed, 40);
+    // FREE_RUN it stays: nothing is held any more.
+    servo_sample(&bare, 0, bare.period_clocks, &wanted);
+    for (uint32_t i = 0; i < 3u; i++) {
+        servo_missed(&bare, &wanted);
+    }
+    assert_int_equal(bare.state, WEIR_SERVO_STATE_FREE_RUN);
+}
+
 // --- The timekeeper on registers ---------------------------------------------------------------
 
 static struct config config;
@@ -374,6 +489,19 @@ static void edges_reach_the_servo(void **state)
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
 }
 
+static void an_edge_has_a_fraction(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_PPS, 1000000);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, 5);
+    mock.held = 0;
+    *mock_register(WEIR_REG_CLOCK_PPS_FRACTION) = 0x80000000u;
+    mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.points[1], 5 * 65536 + 32768);
+}
+
 // An oscillator 50 ppm off with a PPS of which `lost` of every `of` edges do not come; periods until it is LOCKED.
 static uint32_t locks_without(uint32_t lost, uint32_t of)
 {
@@ -421,11 +549,15 @@ static void lost_edges_do_not_keep_it_from_locking(void **state)
 static void a_capture_that_changes_is_read_again(void **state)
 {
     (void)state;
-    begin(WEIR_SERVO_SOURCE_PPS, 1000);
-    mock.clocks += MOCK_KHZ;
-    edge(5000000);
+    begin(WEIR_SERVO_SOURCE_PPS, 1000000);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, 5);
+    mock.held = 0;
+    mock.edges_in_capture = 1;
+    mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
     timekeeper_poll(&timekeeper, mock.clocks);
-    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKING);
+    assert_int_equal(timekeeper.servo.point_count, 0);
+    timekeeper_poll(&timekeeper, mock.clocks + 1000u);
     assert_int_equal(timekeeper.servo.point_count, 1);
 }
 
@@ -452,6 +584,23 @@ static void host_pairs_set_and_steer(void **state)
     assert_int_equal(mock.slew_ns, 1000);
     assert_int_equal(mock.steps, 0);
     assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+}
+
+static void pairs_that_are_seconds_apart_give_their_slope(void **state)
+{
+    (void)state;
+    begin(WEIR_SERVO_SOURCE_HOST, 1000000);
+    uint64_t card_ns = UINT64_C(1000000000000);
+    uint64_t host_ns = card_ns;
+    // 50 ppm, every other pair is lost.
+    for (uint32_t i = 0; i < 3u; i++) {
+        mock.clocks += (uint64_t)MOCK_KHZ * 2000u;
+        assert_int_equal(timekeeper_pair(&timekeeper, card_ns, host_ns, mock.clocks), WEIR_SYNC_ACTION_SAMPLE);
+        card_ns += 2000100000u;
+        host_ns += 2000000000u;
+    }
+    // 1 ppm is 14,317.
+    assert_in_range((uint64_t)-timekeeper.servo.rate, 49u * 14317u, 51u * 14317u);
 }
 
 static enum weir_sync_action pair_off_by(int64_t ns)
@@ -556,6 +705,167 @@ static void with_pps_pairs_only_say_the_second(void **state)
     assert_int_equal(timekeeper.servo.outliers, 5);
 }
 
+// The card's clock is mock.tai_ns; true time moves by a period, an edge comes at its end.
+static uint64_t true_ns;
+
+static void follow_pps(uint32_t period_us)
+{
+    begin(WEIR_SERVO_SOURCE_PPS, period_us);
+    true_ns = UINT64_C(1800000000) * 1000000000u;
+    mock.ns_per_read = 0;
+    mock.tai_ns = true_ns;
+}
+
+static void edges(uint32_t count, uint32_t period_us)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        true_ns += (uint64_t)period_us * 1000u;
+        mock.tai_ns += (uint64_t)period_us * 1000u;
+        mock.tai_ns += (uint64_t)(int64_t)(mock.step_ns + mock.slew_ns);
+        mock.step_ns = 0;
+        mock.slew_ns = 0;
+        mock.clocks += (uint64_t)MOCK_KHZ * period_us / 1000u;
+        (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+        mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, mock.tai_ns);
+        mock.held = mock.tai_ns >> 32u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+        mock.tai_ns += (uint64_t)(int64_t)(mock.step_ns + mock.slew_ns);
+        mock.step_ns = 0;
+        mock.slew_ns = 0;
+    }
+}
+
+static int64_t off(void) { return (int64_t)(mock.tai_ns - true_ns); }
+
+static enum weir_sync_action host_says(int64_t host_off_ns)
+{
+    return timekeeper_pair(&timekeeper, mock.tai_ns, true_ns + (uint64_t)host_off_ns, mock.clocks);
+}
+
+static void a_host_half_a_second_off_does_not_move_a_clock_that_follows_pps(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+    // Which second that is, nobody knows.
+    static const int64_t said[] = {400000000, 550000000, -550000000, 1450000000, -36500000000};
+    for (uint32_t i = 0; i < 200u; i++) {
+        assert_int_equal(host_says(said[i / 40u]), WEIR_SYNC_ACTION_DOUBTED);
+        edges(1, 1000000);
+        assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    }
+    // The second is right.
+    assert_int_equal(host_says(399000000), WEIR_SYNC_ACTION_NONE);
+    assert_int_equal(host_says(-399000000), WEIR_SYNC_ACTION_NONE);
+    assert_int_equal(off(), 0);
+    assert_int_equal(mock.sets + mock.steps, 0);
+}
+
+// In LOCKED and in HOLDOVER, by `seconds` either way.
+static void second_is_corrected(int64_t seconds)
+{
+    const enum weir_servo_state before = timekeeper.servo.state;
+    const uint32_t steps = timekeeper.steps;
+    mock.tai_ns += (uint64_t)(seconds * 1000000000);
+    // NTP's 5 ms, and a pair in between that is off by itself.
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(3000000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(-3000000), WEIR_SYNC_ACTION_DOUBTED);
+    mock.step_ns = 0;
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_SET);
+    mock.tai_ns += (uint64_t)mock.step_ns;
+    mock.step_ns = 0;
+    assert_int_equal(off(), 0);
+    assert_int_equal(timekeeper.servo.state, before);
+    assert_int_equal(timekeeper.steps, steps + 1u);
+    assert_int_equal(timekeeper.stepped_ns, -seconds * 1000000000);
+    timekeeper.stepped_ns = 0;
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_NONE);
+}
+
+static void a_wrong_second_is_corrected_without_losing_the_phase(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    second_is_corrected(1);
+    second_is_corrected(-37);
+    second_is_corrected(60);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+    assert_int_equal(mock.sets, 0);
+    for (uint32_t i = 0; i < 5u; i++) {
+        mock.clocks += (uint64_t)MOCK_KHZ * 1000u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    second_is_corrected(2);
+    // A stray edge in HOLDOVER makes no wrong pair a right one.
+    edge(true_ns + UINT64_C(123456789));
+    timekeeper_poll(&timekeeper, mock.clocks);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKING);
+    second_is_corrected(-3);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    // A clock that had no time at all is set, and locks anew.
+    mock.tai_ns -= UINT64_C(61000000000);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_DOUBTED);
+    assert_int_equal(host_says(5000000), WEIR_SYNC_ACTION_SET);
+    assert_int_equal(mock.sets, 1);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_FREE_RUN);
+    edges(20, 1000000);
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_LOCKED);
+    assert_int_equal(off(), 0);
+}
+
+static void a_stray_edge_does_not_end_holdover(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(40, 1000000);
+    const uint64_t second = (uint64_t)MOCK_KHZ * 1000u;
+    for (uint32_t i = 0; i < 10u; i++) {
+        mock.clocks += second;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+    (*mock_register(WEIR_REG_CLOCK_PPS_COUNT))++;
+    mock_set64(WEIR_REG_CLOCK_PPS_NS_LOW, true_ns + UINT64_C(123456789));
+    mock.held = (true_ns + UINT64_C(123456789)) >> 32u;
+    timekeeper_poll(&timekeeper, mock.clocks);
+    for (uint32_t i = 0; i < 10u; i++) {
+        mock.clocks += second;
+        timekeeper_poll(&timekeeper, mock.clocks);
+    }
+    // 20 s of 86,400.
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+}
+
+static void a_reference_that_comes_for_two_edges_does_not_end_holdover(void **state)
+{
+    (void)state;
+    follow_pps(1000000);
+    edges(40, 1000000);
+    const uint64_t second = (uint64_t)MOCK_KHZ * 1000u;
+    for (uint32_t i = 0; i < 20u; i++) {
+        mock.clocks += second;
+        mock.tai_ns += 1000000000u;
+        true_ns += 1000000000u;
+        timekeeper_poll(&timekeeper, mock.clocks);
+        if (i == 10u) {
+            edges(2, 1000000);
+        }
+    }
+    assert_int_equal(timekeeper.servo.state, WEIR_SERVO_STATE_HOLDOVER);
+}
+
 // Edges each ms, from an oscillator that is right but for `drift_ns` per period; `ns` is the card's time.
 static void follow_edges(uint32_t count, uint64_t *ns, int32_t drift_ns)
 {
@@ -650,13 +960,25 @@ int main(void)
         TEST(the_rate_stays_within_its_limits),
         TEST(the_loop_has_its_constants),
         TEST(holdover_ends),
+        TEST(what_was_meant_for_a_period_is_taken_back),
+        TEST(holdover_goes_on_with_what_is_smooth),
+        TEST(the_wide_gear_comes_back_when_the_oscillator_wanders),
+        TEST(the_fifth_outlier_in_a_row_acquires_anew),
+        TEST(three_good_ones_in_a_row_lock),
+        TEST(stray_edges_do_not_prolong_holdover),
         TEST(edges_reach_the_servo),
+        TEST(an_edge_has_a_fraction),
         TEST(lost_edges_do_not_keep_it_from_locking),
         TEST(a_capture_that_changes_is_read_again),
         TEST(host_pairs_set_and_steer),
+        TEST(pairs_that_are_seconds_apart_give_their_slope),
         TEST(pairs_of_a_host_lock),
         TEST(a_locked_clock_is_set_by_three_pairs_that_agree),
         TEST(with_pps_pairs_only_say_the_second),
+        TEST(a_host_half_a_second_off_does_not_move_a_clock_that_follows_pps),
+        TEST(a_wrong_second_is_corrected_without_losing_the_phase),
+        TEST(a_stray_edge_does_not_end_holdover),
+        TEST(a_reference_that_comes_for_two_edges_does_not_end_holdover),
         TEST(a_locked_clock_keeps_its_lock_through_changes),
         TEST(another_reference_is_acquired_with_what_was_learned),
     };

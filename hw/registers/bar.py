@@ -120,7 +120,7 @@ class Registers:
         """As docs/src/firmware.md has it, Boot and update."""
         control = self.read("system.control")
         self.write("system.control", control | 1)
-        self.write("host.boot_stage", 0)
+        self.write("host.boot_stage", card.BootStage.LOADED)
         self.write("system.load_address", card.SLOT_A_BASE - card.RAM_BASE)
         for (word,) in struct.iter_unpack("<I", image):
             self.write("system.load_write", word)

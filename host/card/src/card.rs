@@ -95,7 +95,7 @@ impl<R: Registers> Card<R> {
         let control = registers.read32(system::CONTROL)?;
         registers.write32(system::CONTROL, system::CONTROL_CPU_RESET.set(control, 1))?;
         registers.write32(host::STATE, 0)?;
-        registers.write32(host::BOOT_STAGE, 0)?;
+        registers.write32(host::BOOT_STAGE, BootStage::Loaded as u32)?;
         registers.write32(host::FIRMWARE_VERSION, 0)?;
         registers.write32(system::LOAD_ADDRESS, SLOT_A_BASE - RAM_BASE)?;
         for &word in image.words() {

@@ -31,8 +31,10 @@ pub const SERVO_GATE_PPS_NS: u32 = 0x1F4;
 pub const SERVO_GATE_HOST_NS: u32 = 0x2710;
 /// Least that SERVO_GATE_NS is set to.
 pub const SERVO_GATE_LEAST_NS: u32 = 0x32;
-/// TIME_SYNCs in a row that a clock that is LOCKED or in HOLDOVER is set by.
+/// TIME_SYNCs in a row that a clock is set by that is LOCKED, in HOLDOVER, or LOCKING out of either.
 pub const PAIRS_TO_SET: u32 = 3;
+/// In the fault WATCHDOG: no task of the main loop had begun.
+pub const NO_TASK: u32 = 0xFFFF_FFFF;
 /// The firmware's RAM as its CPU sees it.
 pub const RAM_BASE: u32 = 0x4000_0000;
 /// Code and constants of the running image.
@@ -58,7 +60,7 @@ pub const REGISTERS_BASE: u32 = 0xF000_0000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum Opcode {
-    /// Versions, both ways. Needed before CONFIGURE, START and updates.
+    /// Versions, both ways. Needed before CONFIGURE, START and updates. Configuration keys have their values at the start again; while RUNNING, once measuring has ended.
     Hello = 1,
     /// State of the card.
     GetState = 2,
@@ -370,7 +372,7 @@ impl ServoSource {
 pub enum FaultCode {
     /// The CPU took an exception: mcause, mepc. The card resets.
     Trap = 1,
-    /// The CPU's watchdog reset the card: stage of the main loop, 0.
+    /// The CPU's watchdog reset the card: number of the task that ran (NO_TASK: none had begun), 0.
     Watchdog = 2,
     /// A test failed: test, detail.
     SelfTest = 3,
@@ -380,7 +382,7 @@ pub enum FaultCode {
     ImageRefused = 5,
     /// The host's heartbeat stopped: its last count, ms.
     HostLost = 6,
-    /// The measuring side is unhealthy: HealthBit, detail.
+    /// The measuring side is unhealthy: HealthBits, 0.
     MeasureUnhealthy = 7,
     /// Measuring did not begin: ms waited, 0.
     NotReady = 8,
@@ -390,7 +392,7 @@ pub enum FaultCode {
     TaskOverrun = 0xA,
     /// The clock went to HOLDOVER: periods that it was LOCKED before, rate that it goes on with, signed, as the register has it.
     ReferenceLost = 0xB,
-    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32. Back by a second or more while RUNNING ends measuring; STOP, and START with another epoch, go on.
+    /// The clock was stepped or set while RUNNING, or after it had been locked: ns bits 31..0, ns bits 63..32, of all since the last such entry. Back by a second or more while RUNNING ends measuring; STOP, and START with another epoch, go on.
     TimeStep = 0xC,
     /// Words of the mailbox were lost: count, 0.
     MailboxOverflow = 0xD,
@@ -659,6 +661,8 @@ impl LogCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum BootStage {
+    /// Written by the host before it lets the CPU go: slot A was loaded. Its image, if good, is the one that the boot ROM starts, with new tries.
+    Loaded = 6,
     /// The boot ROM runs.
     Rom = 1,
     /// The same, with a new boot record: power came, or the old one was damaged.
@@ -678,6 +682,7 @@ pub enum BootStage {
 impl BootStage {
     /// All values in numeric order.
     pub const ALL: &'static [Self] = &[
+        Self::Loaded,
         Self::Rom,
         Self::RomFresh,
         Self::Checked,
@@ -690,6 +695,7 @@ impl BootStage {
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
         match number {
+            6 => Some(Self::Loaded),
             1 => Some(Self::Rom),
             0x11 => Some(Self::RomFresh),
             2 => Some(Self::Checked),
@@ -704,6 +710,7 @@ impl BootStage {
     /// The name used in the specification.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Loaded => "LOADED",
             Self::Rom => "ROM",
             Self::RomFresh => "ROM_FRESH",
             Self::Checked => "CHECKED",
@@ -775,13 +782,13 @@ pub mod self_test_bit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum SyncAction {
-    /// Nothing: too early, or the clock follows PPS and agrees on the second.
+    /// Nothing: too early, or the clock follows PPS or nothing and is less than 0.4 s off.
     None = 0,
     /// It was a sample for the servo.
     Sample = 1,
-    /// The clock was set.
+    /// The clock was set, or stepped by whole seconds.
     Set = 2,
-    /// Nothing yet: 0.4 s or more from a clock that is LOCKED or in HOLDOVER. PAIRS_TO_SET such pairs in a row that agree set it.
+    /// Nothing yet: 0.4 s or more from a clock that is LOCKED, in HOLDOVER, or LOCKING out of either. PAIRS_TO_SET such pairs in a row that agree set it; with PPS, none that is 0.4 to 0.6 s off a whole second does.
     Doubted = 3,
 }
 
@@ -869,7 +876,7 @@ pub enum Key {
     ServoSource = 0x1A,
     /// Period of the reference; divides a second. The loop's constants scale with it.
     ServoPeriodUs = 0x1B,
-    /// A sample that is this far from the median of the last ones is an outlier; 0: by SERVO_SOURCE, SERVO_GATE_PPS_NS or SERVO_GATE_HOST_NS. SERVO_GATE_LEAST_NS at least.
+    /// A sample that is this far from the median of the last ones is an outlier; 0: by SERVO_SOURCE, SERVO_GATE_PPS_NS or SERVO_GATE_HOST_NS. SERVO_GATE_LEAST_NS at least, a quarter of SERVO_PERIOD_US at most.
     ServoGateNs = 0x1C,
     /// Periods after which HOLDOVER is FREE_RUN.
     ServoHoldoverPeriods = 0x1D,
@@ -1337,7 +1344,7 @@ pub struct FaultEntry {
     pub code: u32,
     /// Boot of the card since power came, from 1.
     pub boot: u32,
-    /// ms since that boot.
+    /// ms since that boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// Bits 31..0 of the card's TAI seconds.
     pub seconds: u32,
@@ -1464,9 +1471,9 @@ pub struct State {
     pub servo_state: u32,
     /// HealthBits; 0: the inline path has its heartbeat.
     pub unhealthy: u32,
-    /// Faults logged since power came, cleared ones included.
+    /// Sequence number of the newest fault: faults logged since power came, cleared ones included.
     pub faults: u32,
-    /// ms since the boot.
+    /// ms since the boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// SelfTestBits.
     pub self_test_failed: u32,
@@ -1798,7 +1805,7 @@ impl UpdateDataReply {
 /// Payload STATISTICS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// ms since the boot.
+    /// ms since the boot, modulo 2^32 (49.7 days).
     pub uptime_ms: u32,
     /// Contexts used since measuring began: most flows at once, or more, since the context of a flow that was closed rests for 0.54 s before it is used again.
     pub contexts_used: u32,

@@ -448,11 +448,12 @@ pub mod host {
     pub const HEARTBEAT: Register = Register(0x0c00);
     /// Written by the firmware: its state. (rw; after power-on 0x0)
     pub const STATE: Register = Register(0x0c04);
-    /// Written by boot ROM and firmware: how far the boot came. (rw; after power-on 0x0)
+    /// Written by boot ROM and firmware: how far the boot came; by a host that loaded slot A: BootStage LOADED. (rw; after
+    /// power-on 0x0)
     pub const BOOT_STAGE: Register = Register(0x0c08);
     /// Written by the firmware: state of the clock servo. (rw; after power-on 0x0)
     pub const SERVO_STATE: Register = Register(0x0c0c);
-    /// Written by the firmware: faults in its log. (rw; after power-on 0x0)
+    /// Written by the firmware: sequence number of the newest fault in its log. (rw; after power-on 0x0)
     pub const FAULT_COUNT: Register = Register(0x0c10);
     /// Written by the firmware: version of the image that runs. (rw; after power-on 0x0)
     pub const FIRMWARE_VERSION: Register = Register(0x0c14);

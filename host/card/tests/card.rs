@@ -195,7 +195,7 @@ fn an_image_is_loaded_and_booted() {
     dead.boots = false;
     assert!(matches!(
         attach(dead).load_firmware(&parsed),
-        Err(CardError::NotBooted(0))
+        Err(CardError::NotBooted(stage)) if stage == BootStage::Loaded as u32
     ));
 }
 
