@@ -953,8 +953,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_small() {
+    fn turns_take_the_memory_that_the_book_states() {
         assert!(size_of::<Turn>() <= 64, "{}", size_of::<Turn>());
+        assert!(size_of::<Past>() <= 320, "{}", size_of::<Past>());
     }
 
     const PUSH: u8 = BlockEnd::Push as u8;
