@@ -1,11 +1,12 @@
 //! Is all of it there, and what the manifest says?
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use crate::manifest::{Manifest, StoredFile};
 use crate::parquet_file::times;
 use crate::rows::Rows;
-use crate::{StoreError, hour};
+use crate::{StoreError, files, hour};
 
 /// Rows read at a time.
 const AT_A_TIME: usize = 8192;
@@ -19,7 +20,7 @@ pub struct Checked {
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// What is wrong, file by file.
+    /// What is wrong, file by file; also Parquet files beside those that count: who reads all of them reads these.
     pub problems: Vec<String>,
 }
 
@@ -39,7 +40,27 @@ pub fn check(folder: &Path) -> Result<Checked, StoreError> {
             Err(error) => checked.problems.push(error.to_string()),
         }
     }
+    for path in unknown(folder)? {
+        checked.problems.push(format!(
+            "{}: the manifest does not know it",
+            path.strip_prefix(folder).unwrap_or(&path).display()
+        ));
+    }
     Ok(checked)
+}
+
+/// Parquet files that show and do not count. Those that the writer, or the next opening, is about to remove are none.
+fn unknown(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut files = files::data_files(folder)?;
+    // Read after the files were listed: it knows all that showed.
+    let manifest = Manifest::read(folder)?;
+    let known: BTreeSet<_> = manifest.files().map(|file| folder.join(&file.path)).collect();
+    files.retain(|path| {
+        let is_old = files::part_number(path).is_some_and(|number| number < manifest.next);
+        path.to_string_lossy().ends_with(files::SHOWN) && !is_old && !known.contains(path)
+    });
+    files.sort();
+    Ok(files)
 }
 
 fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {

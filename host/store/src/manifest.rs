@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::entries;
 use crate::tables::Table;
 use crate::{StoreError, hour};
 
@@ -164,9 +165,17 @@ impl Manifest {
             while let Some(commit) = read_commit(folder, manifest.next)? {
                 manifest.apply(&commit);
             }
+            let later = last_commit(folder)?.filter(|last| *last > manifest.next);
+            if later.is_some() && commit_path(folder, manifest.next).exists() {
+                // It came meanwhile.
+                continue;
+            }
             // A newer checkpoint takes the place of commits: one that was not there may have been before it.
             if Self::checkpoint(folder)?.next == begin {
-                return Ok(manifest);
+                return match later {
+                    Some(last) => Err(hole(folder, manifest.next, last)),
+                    None => Ok(manifest),
+                };
             }
         }
         Err(StoreError::Damaged {
@@ -375,6 +384,22 @@ pub(crate) fn commit_path(folder: &Path, number: u64) -> PathBuf {
 /// The number of a commit's file.
 pub(crate) fn commit_number(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
+}
+
+/// The highest number of a commit's file.
+fn last_commit(folder: &Path) -> Result<Option<u64>, StoreError> {
+    let folder = folder.join(FOLDER);
+    Ok(entries(&folder)?.iter().filter_map(|path| commit_number(path)).max())
+}
+
+/// Commits are written one after the other and removed together: one that is missing before `last` was there.
+fn hole(folder: &Path, missing: u64, last: u64) -> StoreError {
+    StoreError::Incomplete {
+        path: folder.to_owned(),
+        why: format!(
+            "{FOLDER}/{missing:010}.json is not there, but commits up to {last} are: without it nobody knows which files count"
+        ),
+    }
 }
 
 fn read_commit(folder: &Path, number: u64) -> Result<Option<Commit>, StoreError> {
