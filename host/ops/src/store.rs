@@ -64,7 +64,7 @@ impl StoreCounters {
         counts.rewritten += rows;
     }
 
-    /// A compaction failed: files stay small.
+    /// A compaction failed, or left out a file that it could not read.
     pub fn compaction_failed(&self) {
         self.lock().merges_failed += 1;
     }
@@ -127,7 +127,7 @@ impl StoreCounters {
         )?;
         page.count(
             "weir_store_compactions_failed",
-            "Compactions that failed: files stay small, and queries slower",
+            "Compactions that failed, and files that were left out as they could not be read",
             counts.merges_failed,
         )?;
         page.gauge("weir_store_files", "Files of the store", counts.files as f64)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::manifest::{Manifest, StoredFile};
-use crate::parquet_file::times;
+use crate::parquet_file::{times, verify};
 use crate::rows::Rows;
 use crate::{StoreError, files, hour};
 
@@ -20,6 +20,8 @@ pub struct Checked {
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Those of them whose bytes no checksum is known of: a version wrote them that kept none.
+    pub unsummed: u64,
     /// What is wrong, file by file; also Parquet files beside those that count: who reads all of them reads these.
     pub problems: Vec<String>,
 }
@@ -33,6 +35,7 @@ pub fn check(folder: &Path) -> Result<Checked, StoreError> {
                 checked.files += 1;
                 checked.rows += file.rows;
                 checked.bytes += file.bytes;
+                checked.unsummed += u64::from(file.crc32.is_none());
             }
             // It was taken out long before it was its turn.
             Err(_) if !Manifest::read(folder)?.has(&file.path) => {}
@@ -63,7 +66,8 @@ fn unknown(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(files)
 }
 
-fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
+/// Whether a file is what the manifest says.
+pub(crate) fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
     let path = folder.join(&file.path);
     let damaged = |why: String| StoreError::Damaged {
         path: path.clone(),
@@ -72,6 +76,7 @@ fn check_file(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
     let (table, _, hour) = file
         .partition()
         .ok_or_else(|| damaged("its path names no table, tap and hour".into()))?;
+    verify(folder, file)?;
     let (mut rows, mut last) = (0, i64::MIN);
     for batch in Rows::open(folder, file, AT_A_TIME)? {
         let batch = batch?;

@@ -32,6 +32,13 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// A file has columns of another version.
+    Columns {
+        /// Which one.
+        path: PathBuf,
+        /// What is other about them.
+        why: String,
+    },
     /// Commits are missing in the manifest of a store: what they added must not be taken for waste.
     Incomplete {
         /// The store.
@@ -129,6 +136,7 @@ impl fmt::Display for StoreError {
                 path.display()
             ),
             Self::Damaged { path, why } => write!(f, "store: {} is damaged: {why}", path.display()),
+            Self::Columns { path, why } => write!(f, "store: {} was written by another version: {why}", path.display()),
             Self::Incomplete { path, why } => write!(
                 f,
                 "store: commits are missing in the manifest of {}: {why}; nothing was changed. Put back the whole store \

@@ -21,6 +21,11 @@ pub(crate) fn hidden(shown: &Path) -> PathBuf {
     shown.with_file_name(format!(".{part}{HIDDEN}"))
 }
 
+/// Where the bytes of a damaged data file are kept.
+pub(crate) fn damaged(shown: &Path) -> PathBuf {
+    hidden(shown).with_extension("damaged")
+}
+
 /// The data file that is, or was, or would have been, shown under another name than this one.
 pub(crate) fn shown(hidden: &Path) -> Option<PathBuf> {
     let name = hidden.file_name()?.to_str()?;

@@ -86,6 +86,8 @@ pub struct Store {
     pub(crate) made_room: Option<Expired>,
     /// Rows that found no room since the last commit, by table.
     not_stored: BTreeMap<String, u64>,
+    /// Files that cannot be merged, though their bytes are not known to be wrong.
+    pub(crate) left_out: BTreeSet<String>,
     /// It is not known whether the last commit counts.
     undecided: bool,
     /// See [`Self::set_daemon`].
@@ -129,6 +131,7 @@ impl Store {
             retired: VecDeque::new(),
             made_room: None,
             not_stored: BTreeMap::new(),
+            left_out: BTreeSet::new(),
             undecided: false,
             daemon: None,
         };
@@ -240,6 +243,7 @@ impl Store {
                     path,
                     rows: rows.num_rows() as u64,
                     bytes: bytes.len() as u64,
+                    crc32: Some(crc32fast::hash(&bytes)),
                     from: time.first().copied().unwrap_or_default(),
                     to: time.last().copied().unwrap_or_default(),
                 },
@@ -432,7 +436,7 @@ impl Store {
                 missing.insert(file.path.clone());
                 if size.is_some() {
                     // Its bytes are kept for whoever wants to look.
-                    files::rename(&shown, &hidden.with_extension("damaged"))?;
+                    files::rename(&shown, &files::damaged(&shown))?;
                 }
             }
         }

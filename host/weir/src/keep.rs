@@ -331,7 +331,13 @@ impl Keeper {
     fn tidy(&mut self, store: &mut Store) -> Result<(), ()> {
         if self.compact <= Instant::now() {
             match store.compact_some() {
-                Ok(done) => self.counters.compacted(done.from, done.rows),
+                Ok(done) => {
+                    self.counters.compacted(done.from, done.rows);
+                    for problem in &done.problems {
+                        say::line(format_args!("weir: {problem}"));
+                        self.counters.compaction_failed();
+                    }
+                }
                 Err(error) => {
                     say::line(format_args!("weir: {error}; compaction is tried again in ten minutes"));
                     self.counters.compaction_failed();
