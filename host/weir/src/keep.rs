@@ -100,8 +100,7 @@ pub fn open(
         receiver,
         counters,
         expired_before: None,
-        // From the start: an increase from nothing is none to who watches.
-        made_room: Table::ALL.iter().map(|table| (table.name().to_owned(), 0)).collect(),
+        made_room: Counted::new(),
         to_tell: None,
         store: None,
         folder,
