@@ -52,7 +52,9 @@ impl Lanes {
                 continue;
             }
             if record.is_continuation() {
-                self.health.stray += 1;
+                // Those that end the statistics of 100 ms stand alone.
+                let stands_alone = matches!(record.kind(), Some(Kind::Histogram | Kind::Top));
+                self.health.stray += u64::from(!stands_alone);
                 continue;
             }
             let more = later.first().filter(|more| continues(record, more));
@@ -145,6 +147,9 @@ mod tests {
             record(Kind::Open, 1, flag::CONTINUATION),
             record(Kind::Event, 5, flag::MORE),
             record(Kind::Block, 7, 0),
+            // They end what may be none.
+            record(Kind::Histogram, 8, flag::CONTINUATION),
+            record(Kind::Top, 9, flag::CONTINUATION),
         ];
         // In one piece or in several.
         for size in 1..=records.len() {
@@ -155,7 +160,7 @@ mod tests {
             }
             assert_eq!(seen, [(u32::MAX, true), (5, false), (7, false)]);
             let health = lanes.health;
-            assert_eq!((health.missing, health.stray, health.records), (4, 1, 5));
+            assert_eq!((health.missing, health.stray, health.records), (4, 1, 7));
         }
     }
 }

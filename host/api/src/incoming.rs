@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::{Sleep, timeout};
+use tokio::time::{Instant, Sleep, timeout};
 use tokio_rustls::server::TlsStream;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::either::Either;
@@ -20,9 +21,11 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 use crate::tls::Identity;
 
 /// How long a client may take for its first bytes, and for the TLS handshake before them.
-const FIRST_WORDS: Duration = Duration::from_secs(20);
+pub(crate) const FIRST_WORDS: Duration = Duration::from_secs(20);
 /// How HTTP/2 begins (RFC 9113 3.4). A request of HTTP/1.1 is hardly shorter.
 const PREFACE: usize = 24;
+/// Silence after which the system asks whether a client is still there.
+const VANISHED: Duration = Duration::from_secs(60);
 /// After connections could not be accepted: it is so for the next, too, until files are free again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -35,6 +38,7 @@ pub(crate) fn incoming(
 ) -> ReceiverStream<Result<Connection, Infallible>> {
     let places = Arc::new(Semaphore::new(most));
     let acceptor = identity.map(Identity::acceptor);
+    let keepalive = TcpKeepalive::new().with_time(VANISHED).with_interval(VANISHED / 6);
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let accept = async {
@@ -49,6 +53,8 @@ pub(crate) fn incoming(
                 };
                 // Without it answers may wait for ACKs; nothing else is lost.
                 let _ = stream.set_nodelay(true);
+                // And without this one that vanished keeps its place.
+                let _ = SockRef::from(&stream).set_tcp_keepalive(&keepalive);
                 let Some(acceptor) = acceptor.clone() else {
                     if sender
                         .send(Ok(Connection::new(Either::Left(stream), place)))
@@ -82,6 +88,8 @@ pub struct Connection {
     stream: Either<TcpStream, TlsStream<TcpStream>>,
     /// Bytes that are still to come in time, and until when.
     awaited: Option<(usize, Pin<Box<Sleep>>)>,
+    /// How long nothing may be read or written, and until when.
+    idle: Option<(Duration, Pin<Box<Sleep>>)>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -90,8 +98,27 @@ impl Connection {
         Self {
             stream,
             awaited: Some((PREFACE, Box::pin(tokio::time::sleep(FIRST_WORDS)))),
+            idle: None,
             _place: place,
         }
+    }
+
+    /// It ends when nothing was read or written for so long.
+    pub(crate) fn not_idle_for(mut self, most: Duration) -> Self {
+        self.idle = Some((most, Box::pin(tokio::time::sleep(most))));
+        self
+    }
+
+    /// After reading or writing: `moved` if it was ready for it.
+    fn look_idle(&mut self, moved: bool, context: &mut Context<'_>) -> io::Result<()> {
+        if let Some((most, until)) = &mut self.idle {
+            if moved {
+                until.as_mut().reset(Instant::now() + *most);
+            } else if until.as_mut().poll(context).is_ready() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
     }
 
     fn tcp(&self) -> &TcpStream {
@@ -127,13 +154,16 @@ impl AsyncRead for Connection {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }
+        self.look_idle(read.is_ready(), context)?;
         read
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, data)
+        let written = Pin::new(&mut self.stream).poll_write(context, data);
+        self.look_idle(written.is_ready(), context)?;
+        written
     }
 
     fn poll_write_vectored(
@@ -141,7 +171,9 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         data: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, data)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, data);
+        self.look_idle(written.is_ready(), context)?;
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

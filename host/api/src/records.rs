@@ -23,9 +23,11 @@ use crate::streams::{self, Streams};
 use crate::token::{self, Purpose};
 use crate::v1::record_service_server::RecordService;
 
-/// Most records in a batch or page, and the batch when the client does not choose.
-const MAX_RECORDS: u32 = 65_536;
-const DEFAULT_BATCH: u32 = 8_192;
+/// Most records in a batch, also when the client does not choose: 512 KiB. A client that does not read has about five of them in memory,
+/// waiting, encoded and on their way, and there may be [`streams::MAX_STREAMS`] of those.
+const MAX_BATCH: u32 = 8_192;
+/// Most records in a page.
+const MAX_PAGE: u32 = 65_536;
 const DEFAULT_PAGE: u32 = 1_024;
 /// Batches that wait for a slow client; beyond that the log is the buffer.
 const QUEUED_MESSAGES: usize = 2;
@@ -63,8 +65,8 @@ impl RecordService for Records {
             position,
             gap_told,
             batch: match request.max_batch_records {
-                0 => DEFAULT_BATCH as usize,
-                most => most.min(MAX_RECORDS) as usize,
+                0 => MAX_BATCH as usize,
+                most => most.min(MAX_BATCH) as usize,
             },
             stop_at_end: request.stop_at_end,
             sender,
@@ -314,7 +316,7 @@ fn query(log: &RecordLog, request: &QueryRecordsRequest) -> Result<QueryRecordsR
     let page_bytes = BYTES
         * match request.page_size {
             0 => DEFAULT_PAGE as usize,
-            size => size.min(MAX_RECORDS) as usize,
+            size => size.min(MAX_PAGE) as usize,
         };
     let mut position = if request.page_token.is_empty() {
         log.first_position()

@@ -73,7 +73,7 @@ pub struct CaptureState {
     pub finished: AtomicBool,
     /// Frames forwarded by the inline path.
     pub forwarded: AtomicU64,
-    /// Frames that the inline path could not forward.
+    /// Frames that the inline path did not forward.
     pub forward_drops: AtomicU64,
     /// Frames received and not measured, because measuring had failed.
     pub unmeasured: AtomicU64,

@@ -832,6 +832,27 @@ async fn capture_status_health_and_reflection_answer() {
     );
 }
 
+#[tokio::test]
+async fn what_waits_for_a_subscriber_is_small_whatever_it_asks_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 4 << 20, Limits::default()).await;
+    server.log.append(&records(0, 20_000)).unwrap();
+    let request = SubscribeRequest {
+        max_batch_records: 65_536,
+        stop_at_end: true,
+        ..SubscribeRequest::default()
+    };
+    let mut got = Vec::new();
+    for message in to_end(&server, request).await {
+        if let Some(Message::Batch(batch)) = message.message {
+            got.push(batch.records.len() / 64);
+        }
+    }
+    assert!(got.iter().all(|batch| *batch <= 8_192), "{got:?}");
+    assert_eq!(got.iter().sum::<usize>(), 20_000);
+    server.stop().await;
+}
+
 /// Subscribe again and again with the last token, each time for some messages only, while records
 /// are appended and the server restarts; every record must come exactly once and in order.
 async fn kill_and_resume(kills: Vec<(usize, u32, bool)>, batch: u32) {

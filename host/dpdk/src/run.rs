@@ -69,6 +69,14 @@ pub struct PortReport {
     pub forward_drops: ForwardDrops,
 }
 
+impl PortReport {
+    /// Inline: frames that came here and did not leave on the other side: those that could not be sent, and those that were
+    /// lost before the loop, as the ring was full or the like.
+    pub fn not_forwarded(&self) -> u64 {
+        self.forward_drops.total() + self.device.missed
+    }
+}
+
 /// Why frames were not forwarded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForwardDrops {

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use weir_api::access::Access;
-use weir_api::http::{Listener, guarded};
+use weir_api::http;
 
 use crate::metrics::Metrics;
 
@@ -17,9 +17,9 @@ use crate::metrics::Metrics;
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answer `GET /metrics` on a socket that listens, until the task is dropped.
-pub async fn serve(listener: TcpListener, metrics: Metrics, access: Access) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, metrics: Metrics, access: Access) {
     let router = Router::new().route("/metrics", get(page)).with_state(Arc::new(metrics));
-    axum::serve(Listener::new(listener, &access), guarded(router, &access)).await
+    http::serve(listener, http::guarded(router, &access), &access).await;
 }
 
 async fn page(State(metrics): State<Arc<Metrics>>) -> Response {

@@ -12,8 +12,12 @@ use crate::histogram::Histogram;
 use crate::page::{Family, Page};
 
 /// Filled by the thread that writes, read by scrapes.
-#[derive(Debug, Default)]
-pub struct StoreCounters(Mutex<Counts>);
+#[derive(Debug)]
+pub struct StoreCounters {
+    /// All tables: a counter that begins above 0 has no increase to who watches.
+    tables: Vec<&'static str>,
+    counts: Mutex<Counts>,
+}
 
 /// Rows by the name of their table.
 pub type Rows = BTreeMap<String, u64>;
@@ -25,7 +29,7 @@ struct Counts {
     /// Rows that no commit took, for want of room and for other reasons.
     full: Rows,
     failed: Rows,
-    /// Rows that retention removed, and those that went to make room on a full disk: of every table.
+    /// Rows that retention removed, and those that went to make room on a full disk.
     planned: Rows,
     made_room: Rows,
     /// How long commits took.
@@ -42,6 +46,14 @@ struct Counts {
 }
 
 impl StoreCounters {
+    /// Of a store with these tables.
+    pub fn of(tables: impl IntoIterator<Item = &'static str>) -> Self {
+        Self {
+            tables: tables.into_iter().collect(),
+            counts: Mutex::default(),
+        }
+    }
+
     /// A commit counts: its rows are on disk.
     pub fn committed(&self, rows: &Rows, took: Duration) {
         let mut counts = self.lock();
@@ -64,7 +76,7 @@ impl StoreCounters {
         counts.rewritten += rows;
     }
 
-    /// A compaction failed: files stay small.
+    /// A compaction failed, or left out a file that it could not read.
     pub fn compaction_failed(&self) {
         self.lock().merges_failed += 1;
     }
@@ -78,7 +90,7 @@ impl StoreCounters {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn encode(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -90,11 +102,10 @@ impl StoreCounters {
         page.counts("weir_store_rows", "Rows stored since the daemon started", |family| {
             by_table(family, &counts.stored)
         })?;
-        // Of all tables, from 0 on: a counter that begins above 0 has no increase.
         let by_reason = |family: &mut Family<'_>, reasons: [(&str, &Rows); 2]| {
             for (reason, rows) in reasons {
-                for table in counts.made_room.keys() {
-                    let number = rows.get(table).copied().unwrap_or(0);
+                for table in &self.tables {
+                    let number = rows.get(*table).copied().unwrap_or(0);
                     family.sample(&[("reason", reason), ("table", table)], number)?;
                 }
             }
@@ -127,7 +138,7 @@ impl StoreCounters {
         )?;
         page.count(
             "weir_store_compactions_failed",
-            "Compactions that failed: files stay small, and queries slower",
+            "Compactions that failed, and files that were left out as they could not be read",
             counts.merges_failed,
         )?;
         page.gauge("weir_store_files", "Files of the store", counts.files as f64)?;

@@ -55,7 +55,7 @@ fn page() -> String {
         }),
         ..FindingChange::default()
     }]);
-    let store = StoreCounters::default();
+    let store = StoreCounters::of(["connections", "blocks"]);
     let rows = |number| [("connections".to_owned(), number)].into();
     store.committed(&rows(7), Duration::from_millis(4));
     store.given_up(&rows(3), true);
@@ -106,6 +106,8 @@ fn every_state_is_on_the_page() {
         r#"weir_setup_duration_seconds_bucket{le="+Inf"} 0"#,
         r#"weir_store_rows_total{table="connections"} 7"#,
         r#"weir_store_lost_rows_total{reason="full",table="connections"} 3"#,
+        // Also of a table of which nothing was ever lost.
+        r#"weir_store_lost_rows_total{reason="failed",table="blocks"} 0"#,
         r#"weir_store_expired_rows_total{reason="retention",table="connections"} 2"#,
         r#"weir_store_expired_rows_total{reason="full",table="connections"} 4"#,
         r#"weir_store_commit_duration_seconds_bucket{le="0.005"} 1"#,

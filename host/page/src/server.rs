@@ -25,7 +25,7 @@ use tokio_stream::{Stream, StreamExt};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use weir_api::access::Access;
-use weir_api::http::{Listener, guarded};
+use weir_api::http::guarded;
 
 use crate::captures::{Captures, MOST, UPLOAD};
 use crate::dataset::Dataset;
@@ -69,18 +69,17 @@ pub async fn serve(
     captures: Arc<Captures>,
     site: Site,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) {
     let (close, closed) = tokio::sync::oneshot::channel::<()>();
     let stop = async move {
         shutdown.await;
         let _ = close.send(());
     };
-    let listener = Listener::new(listener, &site.access);
-    let running = axum::serve(listener, router(captures, site)).into_future();
+    let access = site.access.clone();
     tokio::select! {
-        result = running => result,
+        () = weir_api::http::serve(listener, router(captures, site), &access) => {}
         // Streams of changes have no end of their own.
-        () = stop => { drop(closed); Ok(()) }
+        () = stop => drop(closed),
     }
 }
 

@@ -31,7 +31,7 @@ PAGE = 1000
 """Rows that are fetched at a time."""
 
 _MAX_MESSAGE = 64 << 20
-"""Room for a page of connections or a batch of 65,536 records, bytes."""
+"""Room for a page of connections or of 65,536 records, bytes."""
 
 _PIECE = 1 << 20
 """Bytes of a capture that are sent at a time."""

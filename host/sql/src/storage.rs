@@ -43,10 +43,7 @@ impl Storage {
     fn place(&self, location: &Path) -> Result<Path> {
         let file = StoredFile {
             path: location.to_string(),
-            rows: 0,
-            bytes: 0,
-            from: 0,
-            to: 0,
+            ..StoredFile::default()
         };
         let place = weir_store::locate(&self.folder, &file);
         let place = place.strip_prefix(&self.folder).unwrap_or(&place);

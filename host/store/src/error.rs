@@ -32,6 +32,20 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// A file has columns of another version.
+    Columns {
+        /// Which one.
+        path: PathBuf,
+        /// What is other about them.
+        why: String,
+    },
+    /// Commits are missing in the manifest of a store: what they added must not be taken for waste.
+    Incomplete {
+        /// The store.
+        path: PathBuf,
+        /// What shows it.
+        why: String,
+    },
     /// Made by a version with another layout.
     Format {
         /// The store.
@@ -122,6 +136,13 @@ impl fmt::Display for StoreError {
                 path.display()
             ),
             Self::Damaged { path, why } => write!(f, "store: {} is damaged: {why}", path.display()),
+            Self::Columns { path, why } => write!(f, "store: {} was written by another version: {why}", path.display()),
+            Self::Incomplete { path, why } => write!(
+                f,
+                "store: commits are missing in the manifest of {}: {why}; nothing was changed. Put back the whole store \
+                 from a copy, or move it aside and begin another: its Parquet files can be read without a manifest",
+                path.display()
+            ),
             Self::Format { path, found } => write!(
                 f,
                 "store: {} has layout {found}, this version knows {}; read it with the version that wrote it",

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
+use crate::tables::Table;
 
 /// Ending of the files that count.
 pub(crate) const SHOWN: &str = ".parquet";
@@ -20,11 +21,61 @@ pub(crate) fn hidden(shown: &Path) -> PathBuf {
     shown.with_file_name(format!(".{part}{HIDDEN}"))
 }
 
+/// Where the bytes of a damaged data file are kept.
+pub(crate) fn damaged(shown: &Path) -> PathBuf {
+    hidden(shown).with_extension("damaged")
+}
+
 /// The data file that is, or was, or would have been, shown under another name than this one.
 pub(crate) fn shown(hidden: &Path) -> Option<PathBuf> {
     let name = hidden.file_name()?.to_str()?;
     let part = name.strip_prefix('.')?.strip_suffix(HIDDEN)?;
     Some(hidden.with_file_name(format!("{part}{SHOWN}")))
+}
+
+/// The number of the commit that made a data file.
+pub(crate) fn part_number(shown: &Path) -> Option<u64> {
+    let digits = shown.file_name()?.to_str()?.strip_suffix(SHOWN)?;
+    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
+}
+
+/// What is in a folder.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let failed = |error| StoreError::io("list", folder)(error);
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    Ok(paths)
+}
+
+/// All files in the folders of the tables of a store.
+pub(crate) fn data_files(store: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut all = Vec::new();
+    for table in Table::ALL {
+        collect(&store.join(table.name()), 2, &mut all)?;
+    }
+    Ok(all)
+}
+
+/// All files up to `depth` folders below this one, if it is there.
+fn collect(folder: &Path, depth: u32, all: &mut Vec<PathBuf>) -> Result<(), StoreError> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let listed = entries(folder);
+    // Its last file went, and it with that.
+    if listed.is_err() && !folder.exists() {
+        return Ok(());
+    }
+    for path in listed? {
+        if !path.is_dir() {
+            all.push(path);
+        } else if depth > 0 {
+            collect(&path, depth - 1, all)?;
+        }
+    }
+    Ok(())
 }
 
 /// A file is as good as its folder: its name must be on disk, too.

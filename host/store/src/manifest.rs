@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::files::entries;
 use crate::tables::Table;
 use crate::{StoreError, hour};
 
@@ -19,7 +20,7 @@ const CHECKPOINT: &str = "checkpoint.json";
 const TRIES: usize = 100;
 
 /// A file of rows that counts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFile {
     /// `TABLE/tap=NAME/hour=YYYY-MM-DDTHH/PART.parquet`, in the store.
     pub path: String,
@@ -27,6 +28,9 @@ pub struct StoredFile {
     pub rows: u64,
     /// Its size.
     pub bytes: u64,
+    /// CRC-32 (as in zip and PNG) of its bytes; none of a version that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<u32>,
     /// Earliest and latest time of its rows (the table's time column), UTC ns since 1970.
     pub from: i64,
     /// See `from`.
@@ -94,6 +98,9 @@ pub(crate) struct Commit {
     /// Rows that were never stored since the commit before, for want of room, by table.
     #[serde(default)]
     pub not_stored: BTreeMap<String, u64>,
+    /// Rows of the files removed that cannot be read any more, by table.
+    #[serde(default)]
+    pub lost: BTreeMap<String, u64>,
 }
 
 /// The state behind a number of commits.
@@ -117,7 +124,7 @@ pub struct Manifest {
     pub expired: BTreeMap<String, u64>,
     /// Rows that were not stored for want of room, by table.
     pub not_stored: BTreeMap<String, u64>,
-    /// Rows of files that were missing or damaged when the store was opened, by table.
+    /// Rows of files that were missing or damaged when the store was opened or files were merged, by table.
     pub lost: BTreeMap<String, u64>,
 }
 
@@ -164,9 +171,17 @@ impl Manifest {
             while let Some(commit) = read_commit(folder, manifest.next)? {
                 manifest.apply(&commit);
             }
+            let later = last_commit(folder)?.filter(|last| *last > manifest.next);
+            if later.is_some() && commit_path(folder, manifest.next).exists() {
+                // It came meanwhile.
+                continue;
+            }
             // A newer checkpoint takes the place of commits: one that was not there may have been before it.
             if Self::checkpoint(folder)?.next == begin {
-                return Ok(manifest);
+                return match later {
+                    Some(last) => Err(hole(folder, manifest.next, last)),
+                    None => Ok(manifest),
+                };
             }
         }
         Err(StoreError::Damaged {
@@ -226,6 +241,7 @@ impl Manifest {
         for (sums, more) in [
             (&mut self.expired, &commit.expired),
             (&mut self.not_stored, &commit.not_stored),
+            (&mut self.lost, &commit.lost),
         ] {
             for (table, rows) in more {
                 *sums.entry(table.clone()).or_default() += rows;
@@ -377,6 +393,22 @@ pub(crate) fn commit_number(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_suffix(".json")?.parse().ok()
 }
 
+/// The highest number of a commit's file.
+fn last_commit(folder: &Path) -> Result<Option<u64>, StoreError> {
+    let folder = folder.join(FOLDER);
+    Ok(entries(&folder)?.iter().filter_map(|path| commit_number(path)).max())
+}
+
+/// Commits are written one after the other and removed together: one that is missing before `last` was there.
+fn hole(folder: &Path, missing: u64, last: u64) -> StoreError {
+    StoreError::Incomplete {
+        path: folder.to_owned(),
+        why: format!(
+            "{FOLDER}/{missing:010}.json is not there, but commits up to {last} are: without it nobody knows which files count"
+        ),
+    }
+}
+
 fn read_commit(folder: &Path, number: u64) -> Result<Option<Commit>, StoreError> {
     let path = commit_path(folder, number);
     match std::fs::read(&path) {
@@ -412,8 +444,7 @@ mod tests {
             path: format!("connections/tap={name}/hour=2024-05-01T00/1.parquet"),
             rows: 1,
             bytes: 1,
-            from: 0,
-            to: 0,
+            ..StoredFile::default()
         };
         manifest.apply(&Commit {
             number: 1,
@@ -447,6 +478,15 @@ mod tests {
         // Captures leave out those of a daemon.
         assert_eq!(manifest(Some(3), &[0, 2000]).new_epoch("lab"), Some(1999));
         assert_eq!(manifest(Some(2000), &[0, 2000]).new_epoch("lab"), None);
+    }
+
+    #[test]
+    fn a_file_without_a_checksum_is_read() {
+        let text = r#"{"path":"a","rows":1,"bytes":2,"from":3,"to":4}"#;
+        let read: StoredFile = serde_json::from_str(text).unwrap();
+        assert_eq!((read.to, read.crc32), (4, None));
+        // Nothing is said of what is not known.
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One file of rows.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
-use crate::StoreError;
+use crate::manifest::{StoredFile, open};
 use crate::tables::Table;
+use crate::{StoreError, locate};
 
 /// Rows of a row group.
 pub(crate) const ROW_GROUP: usize = 128 << 10;
@@ -87,6 +88,59 @@ pub(crate) fn encode(table: Table, rows: &RecordBatch, path: &Path) -> Result<Ve
     writer.write(rows).map_err(failed)?;
     writer.close().map_err(failed)?;
     Ok(bytes)
+}
+
+/// Passes bytes on and sums them up.
+pub(crate) struct Summed<W> {
+    out: W,
+    /// How many came.
+    pub bytes: u64,
+    crc32: crc32fast::Hasher,
+}
+
+impl<W: Write> Summed<W> {
+    pub(crate) fn new(out: W) -> Self {
+        Self {
+            out,
+            bytes: 0,
+            crc32: crc32fast::Hasher::new(),
+        }
+    }
+
+    /// Where they went, and their CRC-32.
+    pub(crate) fn finish(self) -> (W, u32) {
+        (self.out, self.crc32.finalize())
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let taken = self.out.write(data)?;
+        self.bytes += taken as u64;
+        self.crc32.update(&data[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Whether a file's bytes are those that were written, as far as the manifest knows them.
+pub(crate) fn verify(folder: &Path, file: &StoredFile) -> Result<(), StoreError> {
+    let path = locate(folder, file);
+    let mut summed = Summed::new(io::sink());
+    io::copy(&mut open(folder, file)?, &mut summed).map_err(StoreError::io("read", &path))?;
+    let bytes = summed.bytes;
+    let (_, crc32) = summed.finish();
+    let why = if bytes != file.bytes {
+        format!("it has {bytes} bytes instead of {}", file.bytes)
+    } else if file.crc32.is_some_and(|written| written != crc32) {
+        "its bytes are not those that were written (CRC-32)".into()
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::Damaged { path, why })
 }
 
 /// The rows of an open file, `rows` at a time; `path` is for errors.

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, new_null_array};
-use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use crate::manifest::{StoredFile, open};
@@ -37,7 +36,11 @@ impl Rows {
         })
     }
 
-    fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    fn whole(&self, batch: &RecordBatch) -> Result<RecordBatch, StoreError> {
+        let other = |why: String| StoreError::Columns {
+            path: self.path.clone(),
+            why,
+        };
         let schema = self.table.schema();
         if let Some(strange) = batch
             .schema()
@@ -46,8 +49,9 @@ impl Rows {
             .find(|field| schema.index_of(field.name()).is_err())
         {
             let name = strange.name();
-            let why = format!("it has a column {name}, which this version does not know");
-            return Err(ArrowError::SchemaError(why));
+            return Err(other(format!(
+                "it has a column {name}, which this version does not know"
+            )));
         }
         let rows = batch.num_rows();
         let mut columns = vec![tap_array(&self.tap, rows)?];
@@ -57,7 +61,7 @@ impl Rows {
                 None => new_null_array(field.data_type(), rows),
             });
         }
-        RecordBatch::try_new(schema, columns)
+        RecordBatch::try_new(schema, columns).map_err(|error| other(error.to_string()))
     }
 }
 
@@ -65,10 +69,12 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next()?.and_then(|batch| self.whole(&batch));
-        Some(batch.map_err(|error| StoreError::Damaged {
-            path: self.path.clone(),
-            why: error.to_string(),
-        }))
+        Some(match self.reader.next()? {
+            Ok(batch) => self.whole(&batch),
+            Err(error) => Err(StoreError::Damaged {
+                path: self.path.clone(),
+                why: error.to_string(),
+            }),
+        })
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{RecordBatch, UInt32Array};
 
+use crate::files::entries;
 use crate::manifest::{self, Commit, FOLDER, Manifest, Source, StoredFile};
 use crate::parquet_file::{encode, sorted, times, without_tap};
 use crate::tables::Table;
@@ -85,6 +86,8 @@ pub struct Store {
     pub(crate) made_room: Option<Expired>,
     /// Rows that found no room since the last commit, by table.
     not_stored: BTreeMap<String, u64>,
+    /// Files that cannot be merged, though their bytes are not known to be wrong.
+    pub(crate) left_out: BTreeSet<String>,
     /// It is not known whether the last commit counts.
     undecided: bool,
     /// See [`Self::set_daemon`].
@@ -128,6 +131,7 @@ impl Store {
             retired: VecDeque::new(),
             made_room: None,
             not_stored: BTreeMap::new(),
+            left_out: BTreeSet::new(),
             undecided: false,
             daemon: None,
         };
@@ -239,6 +243,7 @@ impl Store {
                     path,
                     rows: rows.num_rows() as u64,
                     bytes: bytes.len() as u64,
+                    crc32: Some(crc32fast::hash(&bytes)),
                     from: time.first().copied().unwrap_or_default(),
                     to: time.last().copied().unwrap_or_default(),
                 },
@@ -388,12 +393,32 @@ impl Store {
         told.map(|_| ())
     }
 
+    /// A crash leaves nothing of a later commit than the next, and of that hidden files only: they show when it counts.
+    fn could_be(&self, path: &Path) -> Result<(), StoreError> {
+        let hidden = files::shown(path);
+        let number = files::part_number(hidden.as_deref().unwrap_or(path));
+        let end = self.manifest.next + u64::from(hidden.is_some());
+        if number.is_none_or(|number| number < end) {
+            return Ok(());
+        }
+        Err(StoreError::Incomplete {
+            path: self.folder.clone(),
+            why: format!(
+                "{} is of a later commit than the last one there, number {}",
+                path.strip_prefix(&self.folder).unwrap_or(path).display(),
+                self.manifest.next - 1
+            ),
+        })
+    }
+
     /// Put right what a crash left: the manifest decides.
     fn recover(&mut self) -> Result<(), StoreError> {
         let mut there = BTreeMap::new();
-        for table in Table::ALL {
-            collect(&self.folder.join(table.name()), 2, &mut there)?;
+        for path in files::data_files(&self.folder)? {
+            let meta = fs::metadata(&path).map_err(StoreError::io("look at", &path))?;
+            there.insert(path, meta.len());
         }
+        there.keys().try_for_each(|path| self.could_be(path))?;
         let mut missing = BTreeSet::new();
         for file in self.manifest.files() {
             let shown = self.folder.join(&file.path);
@@ -411,7 +436,7 @@ impl Store {
                 missing.insert(file.path.clone());
                 if size.is_some() {
                     // Its bytes are kept for whoever wants to look.
-                    files::rename(&shown, &hidden.with_extension("damaged"))?;
+                    files::rename(&shown, &files::damaged(&shown))?;
                 }
             }
         }
@@ -419,7 +444,7 @@ impl Store {
         self.recovery.missing = missing.into_iter().collect();
         for path in there.into_keys() {
             let shown = files::shown(&path).unwrap_or_else(|| path.clone());
-            match part_number(&shown) {
+            match files::part_number(&shown) {
                 None => {
                     self.recovery.foreign += 1;
                     continue;
@@ -439,39 +464,6 @@ fn is_empty(folder: &Path) -> Result<bool, StoreError> {
     Ok(rest
         .iter()
         .all(|path| path.file_name().is_some_and(|name| name == FOLDER)))
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let failed = |error| StoreError::io("list", folder)(error);
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        paths.push(entry.map_err(failed)?.path());
-    }
-    Ok(paths)
-}
-
-/// All files `depth` folders below this one, if it is there, with their sizes.
-fn collect(folder: &Path, depth: u32, all: &mut BTreeMap<PathBuf, u64>) -> Result<(), StoreError> {
-    if !folder.is_dir() {
-        return Ok(());
-    }
-    for path in entries(folder)? {
-        if path.is_dir() {
-            if depth > 0 {
-                collect(&path, depth - 1, all)?;
-            }
-        } else {
-            let meta = fs::metadata(&path).map_err(StoreError::io("look at", &path))?;
-            all.insert(path, meta.len());
-        }
-    }
-    Ok(())
-}
-
-/// The number of the commit that made a data file.
-fn part_number(shown: &Path) -> Option<u64> {
-    let digits = shown.file_name()?.to_str()?.strip_suffix(files::SHOWN)?;
-    (digits.len() == 10).then(|| digits.parse().ok()).flatten()
 }
 
 /// A commit that did not happen leaves nothing; what cannot be removed now is removed by the next opening.

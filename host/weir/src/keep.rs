@@ -100,8 +100,7 @@ pub fn open(
         receiver,
         counters,
         expired_before: None,
-        // From the start: an increase from nothing is none to who watches.
-        made_room: Table::ALL.iter().map(|table| (table.name().to_owned(), 0)).collect(),
+        made_room: Counted::new(),
         to_tell: None,
         store: None,
         folder,
@@ -331,7 +330,13 @@ impl Keeper {
     fn tidy(&mut self, store: &mut Store) -> Result<(), ()> {
         if self.compact <= Instant::now() {
             match store.compact_some() {
-                Ok(done) => self.counters.compacted(done.from, done.rows),
+                Ok(done) => {
+                    self.counters.compacted(done.from, done.rows);
+                    for problem in &done.problems {
+                        say::line(format_args!("weir: {problem}"));
+                        self.counters.compaction_failed();
+                    }
+                }
                 Err(error) => {
                     say::line(format_args!("weir: {error}; compaction is tried again in ten minutes"));
                     self.counters.compaction_failed();

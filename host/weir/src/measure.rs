@@ -311,7 +311,7 @@ impl Source {
     }
 
     /// Whether it stands in the line.
-    pub fn is_inline(&self) -> bool {
+    fn is_inline(&self) -> bool {
         self.role == Role::Inline
     }
 

@@ -29,7 +29,7 @@ use crate::{output, records, say, text, text_load};
 
 /// Rows asked for at a time.
 const PAGE: u64 = 1000;
-/// Room for a page of connections or a batch of 65,536 records.
+/// Room for a page of connections or of 65,536 records.
 const MAX_MESSAGE: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Within this a daemon answers a call, and begins a stream; a stream may then be silent for as long as it likes.

@@ -31,6 +31,7 @@ use weir_patterns::{WINDOW, Watched};
 use weir_record::frame::Refusal;
 use weir_record::raw::BYTES;
 use weir_record::{FlowId, Record};
+use weir_store::tables::Table;
 
 use crate::card::{self, Told};
 use crate::cli::{PathOptions, ServeArgs};
@@ -147,7 +148,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     }
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
-    let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::default()));
+    let tables = || Table::ALL.iter().map(|table| table.name());
+    let stored = args.store.as_ref().map(|_| Arc::new(StoreCounters::of(tables())));
     let (rows, keeper_of_rows) = match args.store.as_ref().zip(stored.as_ref()) {
         None => (None, None),
         Some((folder, stored)) => {
@@ -259,6 +261,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         counters: &counters,
         appliance: &appliance,
         progress: &Measuring::default(),
+        is_inline,
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -418,6 +421,7 @@ struct Shown<'a> {
     counters: &'a [Arc<PortCounters>],
     appliance: &'a ApplianceState,
     progress: &'a Measuring,
+    is_inline: bool,
 }
 
 /// Frames to records in the log, until the sources end or the daemon stops. The network does not wait for the log; an inline
@@ -429,8 +433,9 @@ fn measure(source: Source, shown: &Shown<'_>, fail: &(impl Fn(Failure) + Sync)) 
         counters,
         appliance,
         progress,
+        is_inline,
     } = *shown;
-    let (is_inline, waits) = (source.is_inline(), source.waits());
+    let waits = source.waits();
     let queue = Queue::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -484,6 +489,7 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
         counters,
         appliance,
         progress,
+        is_inline,
         ..
     } = *shown;
     let (mut failed, mut too_long) = (false, vec![false; devices.len()]);
@@ -495,7 +501,9 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
             counter.store(reports.iter().map(of).sum(), Ordering::Relaxed);
         };
         renew(&capture.forwarded, |report| report.forwarded);
-        renew(&capture.forward_drops, |report| report.forward_drops.total());
+        if is_inline {
+            renew(&capture.forward_drops, PortReport::not_forwarded);
+        }
         renew(&capture.unmeasured, |report| report.unmeasured);
         for (number, (report, device)) in reports.iter().zip(devices).enumerate() {
             // All wires of a card come through one port.

@@ -9,7 +9,7 @@ use weir_capture::CaptureFile;
 use weir_messages::Timestamp;
 use weir_patterns::Watched;
 use weir_store::tables::{Table, Tables};
-use weir_store::{Feed, Manifest, Options, Store, StoreError, check, identify};
+use weir_store::{Compacted, Feed, Manifest, Options, Store, StoreError, check, identify};
 
 use crate::cli::{StoreAddArgs, StoreCommand, StoreCompactArgs};
 use crate::error::Failure;
@@ -121,8 +121,8 @@ fn add_capture(store: &mut Store, path: &Path, args: &StoreAddArgs) -> Result<Ex
     say::line(format_args!("{name}: {} rows stored", count(feed.written())));
     match store.compact_some() {
         // The capture is stored; small files are only slower to read.
-        Err(error) if !error.is_full() => return Err(Failure::new(error)),
-        _ => {}
+        Err(error) if error.is_full() => {}
+        done => tell_problems(&done.map_err(Failure::new)?),
     }
     Ok(analyze::report(outcome.error))
 }
@@ -226,7 +226,15 @@ fn check_all(folder: &Path) -> Result<ExitCode, Failure> {
             count(checked.rows),
             count(checked.bytes),
             count(checked.problems.len() as u64)
-        )
+        )?;
+        if checked.unsummed > 0 {
+            writeln!(
+                out,
+                "{} of them have no checksum, as an older version wrote them: not every wrong byte shows",
+                count(checked.unsummed)
+            )?;
+        }
+        Ok(())
     })?;
     Ok(if checked.problems.is_empty() {
         ExitCode::SUCCESS
@@ -247,5 +255,17 @@ fn compact(args: &StoreCompactArgs) -> Result<ExitCode, Failure> {
         count(done.rows),
         count(done.to)
     ));
-    Ok(ExitCode::SUCCESS)
+    tell_problems(&done);
+    Ok(if done.problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Files that a compaction could not read.
+fn tell_problems(done: &Compacted) {
+    for problem in &done.problems {
+        say::line(format_args!("weir: {problem}"));
+    }
 }

@@ -70,7 +70,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode, Failure> {
     }
     anstream::println!("{}://{address}", access::scheme(&access));
     let served = weir_page::serve(listener, captures, site(&args.page, access), signal());
-    runtime.block_on(served).map_err(Failure::new)?;
+    runtime.block_on(served);
     // What is still being read is not waited for.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)

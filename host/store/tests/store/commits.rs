@@ -350,13 +350,16 @@ fn files_that_are_gone_or_damaged_are_told_of_and_counted() {
     fs::write(&files[1], b"short").unwrap();
     fs::write(folder.path().join("blocks/tap=t/notes.parquet"), b"mine").unwrap();
     let problems = check(folder.path()).unwrap().problems;
-    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    let notes = "blocks/tap=t/notes.parquet: the manifest does not know it";
+    assert_eq!(problems[2], notes);
     let store = open(folder.path());
     assert_eq!(store.recovery().missing.len(), 2);
     assert_eq!(store.recovery().foreign, 1, "what is not ours is left alone");
     assert_eq!(store.manifest().lost["blocks"], 10);
     assert_eq!(stored(folder.path()), once(10..15));
-    assert_eq!(check(folder.path()).unwrap().problems, Vec::<String>::new());
+    assert_eq!(check(folder.path()).unwrap().problems, [notes]);
+    fs::remove_file(folder.path().join("blocks/tap=t/notes.parquet")).unwrap();
     // The same size, other bytes: only a check that reads finds it.
     drop(store);
     let mut bytes = fs::read(&files[2]).unwrap();
@@ -365,4 +368,49 @@ fn files_that_are_gone_or_damaged_are_told_of_and_counted() {
     fs::write(&files[2], bytes).unwrap();
     let checked = check(folder.path()).unwrap();
     assert_eq!((checked.files, checked.problems.len()), (0, 1), "{checked:?}");
+}
+
+/// Open a store whose manifest lacks commits: nothing of it changes.
+fn refused(folder: &Path, why: &str) {
+    let before = tree(folder);
+    let error = Store::open(folder, Options::default()).unwrap_err();
+    assert!(matches!(error, StoreError::Incomplete { .. }), "{error}");
+    assert!(error.to_string().contains(why), "{error}");
+    assert_eq!(tree(folder), before, "nothing was changed");
+}
+
+#[test]
+fn files_of_commits_that_the_manifest_lacks_are_not_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    for part in 0..5 {
+        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
+    }
+    drop(store);
+    let commit = |number: u64| folder.path().join(format!("manifest/{number:010}.json"));
+    // One in the middle.
+    let third = fs::read(commit(3)).unwrap();
+    fs::remove_file(commit(3)).unwrap();
+    refused(folder.path(), "0000000003.json is not there, but commits up to 5 are");
+    assert!(matches!(check(folder.path()), Err(StoreError::Incomplete { .. })));
+    fs::write(commit(3), third).unwrap();
+    // The last ones: their files show, so they counted.
+    fs::remove_file(commit(5)).unwrap();
+    refused(
+        folder.path(),
+        "0000000005.parquet is of a later commit than the last one there, number 4",
+    );
+    let problems = check(folder.path()).unwrap().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].ends_with("0000000005.parquet: the manifest does not know it"),
+        "{problems:?}"
+    );
+    // Hidden, the last one's could be of a commit that stopped; not that of a later one.
+    for file in shown_files(folder.path()) {
+        if file.ends_with("0000000005.parquet") {
+            fs::rename(&file, file.with_file_name(".0000000006.hidden")).unwrap();
+        }
+    }
+    refused(folder.path(), ".0000000006.hidden is of a later commit");
 }
