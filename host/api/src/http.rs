@@ -82,6 +82,7 @@ async fn guard(State(token): State<Token>, headers: HeaderMap, request: Request,
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::net::SocketAddr;
     use std::time::Instant;

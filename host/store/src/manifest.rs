@@ -483,10 +483,10 @@ mod tests {
     #[test]
     fn a_file_without_a_checksum_is_read() {
         let text = r#"{"path":"a","rows":1,"bytes":2,"from":3,"to":4}"#;
-        let read: StoredFile = serde_json::from_str(text).unwrap();
+        let read: StoredFile = serde_json::from_str(text).expect("as it was");
         assert_eq!((read.to, read.crc32), (4, None));
         // Nothing is said of what is not known.
-        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+        assert_eq!(serde_json::to_string(&read).expect("text"), text);
     }
 
     #[test]
