@@ -134,6 +134,13 @@ pub(crate) enum Mishap {
     Unheard(u8),
 }
 
+impl Mishap {
+    /// Its cost shows in the time of the receiver's window.
+    pub const fn is_in_windows(self) -> bool {
+        matches!(self, Self::Applied(_) | Self::Unheard(_))
+    }
+}
+
 /// The mishap of a side's windows, if there is one.
 pub(crate) fn mishap(flow: &Flow, side: usize, m: &Measure) -> Option<Mishap> {
     let shift = flow.setup.scale(side)?;

@@ -92,6 +92,11 @@ pub(crate) struct SmallWindows {
     connections: u64,
 }
 
+/// Half or more.
+const fn is_most(ns: u64, all: u64) -> bool {
+    ns >= all - all / 2
+}
+
 impl SmallWindows {
     /// A transaction is over.
     pub const fn add(&mut self, done: &Finished, time: &TimeShares) {
@@ -115,7 +120,7 @@ impl SmallWindows {
 
     /// What would save most of it. `all`: the time of small windows; `is_needless`: most of what was sent again was not needed.
     fn remedy(&self, all: u64, is_needless: bool) -> &'static str {
-        let is_most = |ns: u64| ns >= all - all / 2;
+        let is_most = |ns: u64| is_most(ns, all);
         if is_most(self.repaired) && is_needless {
             "fewer repeats that nobody needs: a path that keeps the order"
         } else if is_most(self.repaired) {
@@ -163,7 +168,7 @@ impl Known {
             return;
         }
         let mishap = mishap(flow, 1 - side, &flow.measure(Given::default()));
-        if matches!(mishap, Some(Mishap::Applied(_) | Mishap::Unheard(_))) {
+        if mishap.is_some_and(Mishap::is_in_windows) {
             self.mishap = self.mishap.saturating_add(ns);
         } else if at_unscaled_most(flow, 1 - side).is_some() {
             self.unscaled = self.unscaled.saturating_add(ns);
@@ -184,7 +189,7 @@ impl Known {
 
     /// What would save most of the time of repeats, which is so many ns.
     const fn recovery_remedy(&self, all: u64) -> &'static str {
-        if self.silence >= all - all / 2 {
+        if is_most(self.silence, all) {
             "a path that does not cut connections off (DEAD_CONNECTIONS, MTU_BLACK_HOLE)"
         } else {
             "a path without loss"
@@ -193,7 +198,7 @@ impl Known {
 
     /// The same of what has no other name.
     const fn other_remedy(&self, all: u64) -> &'static str {
-        if self.collided >= all - all / 2 {
+        if is_most(self.collided, all) {
             "ports that the server has forgotten (PORT_COLLISION)"
         } else {
             "not known"
@@ -202,10 +207,9 @@ impl Known {
 
     /// What would save most of the time of receivers' windows, which is so many ns.
     const fn window_remedy(&self, all: u64) -> &'static str {
-        let most = all - all / 2;
-        if self.mishap >= most {
+        if is_most(self.mishap, all) {
             "a window scale that is applied as agreed (WINDOW_SCALE_MISHAP)"
-        } else if self.unscaled >= most {
+        } else if is_most(self.unscaled, all) {
             "window scaling on both sides (RFC 7323): windows are as large as they can be without"
         } else {
             "a larger window, or a receiver that reads faster"

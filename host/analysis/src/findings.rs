@@ -465,7 +465,7 @@ impl Findings {
                     self.mishap_unheard += u64::from(matches!(mishap, Mishap::Unheard(_)));
                 }
                 told = Some(mishap);
-                if let (Mishap::Applied(_) | Mishap::Unheard(_), Some(limits)) = (mishap, flow.extras.limits()) {
+                if let (true, Some(limits)) = (mishap.is_in_windows(), flow.extras.limits()) {
                     let waited = limits.sides[1 - side].total.by.receiver();
                     self.mishap_ns = self.mishap_ns.saturating_add(waited);
                 }

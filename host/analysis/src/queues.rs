@@ -389,31 +389,43 @@ fn between(a: Sample, b: Sample, at: u64) -> u64 {
     (a.round_trip as f64 + (b.round_trip as f64 - a.round_trip as f64) * share) as u64
 }
 
-/// What is kept of a host, from now on if another had its place.
-fn in_place(hosts: &mut [Option<Box<History>>], host: Placed<Host>) -> &mut History {
-    let Placed { place, whom } = host;
-    let history = hosts[place].get_or_insert_with(|| Box::new(History::new(whom)));
-    if history.whom != whom {
-        **history = History::new(whom);
+/// The hosts that are watched, at most a megabyte and a half; another one takes the place of one with the same hash.
+#[derive(Debug)]
+struct Hosts(Box<[Option<Box<History>>]>);
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self((0..PLACES).map(|_| None).collect())
     }
-    history
 }
 
-/// The servers that are watched, at most a megabyte and a half; another one takes the place of one with the same hash.
-#[derive(Debug)]
+impl Hosts {
+    /// What is kept of a host, from now on if another had its place.
+    fn at(&mut self, host: Placed<Host>) -> &mut History {
+        let Placed { place, whom } = host;
+        let history = self.0[place].get_or_insert_with(|| Box::new(History::new(whom)));
+        if history.whom != whom {
+            **history = History::new(whom);
+        }
+        history
+    }
+
+    /// The same, if it is known.
+    fn known(&self, host: Placed<Host>) -> Option<&History> {
+        self.0[host.place].as_deref().filter(|h| h.whom == host.whom)
+    }
+
+    fn known_mut(&mut self, host: Placed<Host>) -> Option<&mut History> {
+        self.0[host.place].as_deref_mut().filter(|h| h.whom == host.whom)
+    }
+}
+
+/// Of servers.
+#[derive(Debug, Default)]
 pub(crate) struct Queues {
-    servers: Box<[Option<Box<History>>]>,
+    servers: Hosts,
     /// Of any server.
     has_slow_link: bool,
-}
-
-impl Default for Queues {
-    fn default() -> Self {
-        Self {
-            servers: (0..PLACES).map(|_| None).collect(),
-            has_slow_link: false,
-        }
-    }
 }
 
 impl Queues {
@@ -423,14 +435,14 @@ impl Queues {
             sent: time.saturating_sub(round_trip),
             round_trip,
         };
-        in_place(&mut self.servers, server).add(sample, round_trip);
+        self.servers.at(server).add(sample, round_trip);
     }
 
     /// A block of the server has passed; `whole`: the smallest round trip of the whole path.
     pub fn passed(&mut self, server: Placed<Host>, block: &Block, whole: u64) {
         if on_slow_link(block, whole).is_some() {
             self.has_slow_link = true;
-            let link = &mut in_place(&mut self.servers, server).link;
+            let link = &mut self.servers.at(server).link;
             let link = link.get_or_insert_with(Box::default);
             link.spaced(block);
             link.passed(block);
@@ -450,7 +462,7 @@ impl Queues {
         // What takes longer may be two flights.
         if is_even && on_slow_link(&with_first, whole / 2).is_some() {
             self.has_slow_link = true;
-            let link = &mut in_place(&mut self.servers, server).link;
+            let link = &mut self.servers.at(server).link;
             link.get_or_insert_with(Box::default).spaced(&with_first);
         }
         if let Some(link) = self.slow_link(server) {
@@ -469,8 +481,7 @@ impl Queues {
         if !self.has_slow_link {
             return None;
         }
-        let history = self.servers[server.place].as_deref_mut()?;
-        history.link.as_deref_mut().filter(|_| history.whom == server.whom)
+        self.servers.known_mut(server)?.link.as_deref_mut()
     }
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
@@ -544,7 +555,7 @@ impl Queues {
     }
 
     fn known(&self, server: Placed<Host>) -> Option<&History> {
-        self.servers[server.place].as_deref().filter(|h| h.whom == server.whom)
+        self.servers.known(server)
     }
 
     /// The same when a transaction is over: the first sign of a queue may have come after the response, and what others had

@@ -1,27 +1,18 @@
 //! Queues between the tap and clients, the same the other way round: how long the end of a response took to the client, and the next request
 //! from there.
 
-use super::{History, SLACK, Sample, Wait, in_place, short};
+use super::{Hosts, SLACK, Sample, Wait, short};
 use crate::limits::DELAYED_ACK;
-use crate::route::{Host, PLACES, Placed};
+use crate::route::{Host, Placed};
 use crate::turns::Finished;
 
-/// The hosts of clients of which an ACK came late, at most a megabyte and a half; another one takes the place of one with the same hash. What is kept of
-/// round trips is by how much they were longer than the smallest of their connection: behind one address may be hosts near and far.
-#[derive(Debug)]
+/// Of hosts of clients of which an ACK came late. What is kept of round trips is by how much they were longer than the smallest of their connection:
+/// behind one address may be hosts near and far.
+#[derive(Debug, Default)]
 pub(crate) struct ClientQueues {
-    hosts: Box<[Option<Box<History>>]>,
+    hosts: Hosts,
     /// Of any host.
     has_late: bool,
-}
-
-impl Default for ClientQueues {
-    fn default() -> Self {
-        Self {
-            hosts: (0..PLACES).map(|_| None).collect(),
-            has_late: false,
-        }
-    }
 }
 
 impl ClientQueues {
@@ -36,13 +27,13 @@ impl ClientQueues {
 
     fn add(&mut self, client: Placed<Host>, time: u64, longer: u64, own: u64) {
         // Most hosts have no queue before them.
-        if longer > SLACK || self.known(client).is_some() {
+        if longer > SLACK || self.hosts.known(client).is_some() {
             self.has_late = true;
             let sample = Sample {
                 sent: time.saturating_sub(longer),
                 round_trip: longer,
             };
-            in_place(&mut self.hosts, client).add(sample, own);
+            self.hosts.at(client).add(sample, own);
         }
     }
 
@@ -79,7 +70,7 @@ impl ClientQueues {
     }
 
     fn wait(&self, client: Placed<Host>, own: u64, ended: u64, asked: u64) -> Option<Wait> {
-        let history = self.known(client)?;
+        let history = self.hosts.known(client)?;
         let longer = history.wait(0, ended.saturating_add(own), asked)?;
         // All that a connection saw may have waited, or its host is further away than another behind that address.
         let least = own.min(history.least());
@@ -88,10 +79,6 @@ impl ClientQueues {
             uncertain: short(own - least).saturating_add(longer.uncertain),
             ..longer
         })
-    }
-
-    fn known(&self, client: Placed<Host>) -> Option<&History> {
-        self.hosts[client.place].as_deref().filter(|h| h.whom == client.whom)
     }
 }
 
