@@ -1096,10 +1096,19 @@ impl Flow {
         };
         let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
         let asked_at = done.ends[0].wrapping_sub(done.request_bytes as u32);
+        let was_late = |s: usize, at: u32, time: u64| {
+            let trouble = self.extras.trouble();
+            trouble.is_some_and(|trouble| trouble.losses[s].was_late(at, time))
+        };
         let again = match before {
+            Some(_) if done.was_asked() && was_late(0, asked_at, done.request_time) => Again::Maybe,
             Some(_) if done.was_asked() => self.came_again(0, asked_at, done.request_time),
             _ => Again::No,
         };
+        let answered_at = done.ends[1].wrapping_sub(done.response_bytes as u32);
+        if let Some(gap) = done.server.filter(|_| was_late(1, answered_at, done.response_time)) {
+            done.wait = Some(Wait::or(done.wait, m.to_server.unwrap_or(0), gap));
+        }
         let recovery = Recovery {
             asked_again: again == Again::Yes,
             answer: self.behind_fin(done),
@@ -1194,12 +1203,16 @@ impl Flow {
         };
         let since = |from: u64, time: Option<u64>| time.map_or(0, |time| time - from);
         let ends = done.ends;
-        let late = |s: usize, from: u64, until: u64, trip: Option<u64>| {
-            let whole = trouble.losses[s].whole_at(ends[s]).filter(|acked| *acked < until);
-            let wait = whole
+        // How late an ACK came, beside the way there and back.
+        let beyond = |from: u64, acked: Option<u64>, trip: Option<u64>| {
+            let wait = acked
                 .zip(trip)
                 .map(|(acked, trip)| acked.saturating_sub(trip.saturating_add(from)));
             wait.unwrap_or(0)
+        };
+        let late = |s: usize, from: u64, until: u64, trip: Option<u64>| {
+            let whole = trouble.losses[s].whole_at(ends[s]).filter(|acked| *acked < until);
+            beyond(from, whole, trip)
         };
         let [mut request, mut filled] = [0; 2];
         let (from, tail) = if done.response.is_some() {
@@ -1209,7 +1222,10 @@ impl Flow {
             if done.wait.is_none_or(|wait| !wait.is_queue) {
                 request = request.max(late(0, asked, done.response_time, m.to_server));
             }
-            let doubt = since(asked, repeats.doubtful);
+            // On which way it was late is not known.
+            let held = beyond(asked, repeats.late_ack, m.to_server);
+            request = request.max(held);
+            let doubt = since(asked, repeats.doubtful).max(held);
             if doubt > 0 {
                 done.wait = Some(Wait::or(done.wait, self.server_rtt().unwrap_or(0), doubt));
             }
@@ -1220,7 +1236,10 @@ impl Flow {
         // At the end nothing else came, whether it was needed or not.
         let waited = tail.needed.max(tail.doubtful.filter(|_| next == u64::MAX));
         let response = done.response.map_or(0, |_| late(1, answered, next, m.to_client));
-        let doubtful = since(from, tail.doubtful);
+        // At the end nobody goes on.
+        let heard = tail.late_ack.filter(|_| done.response.is_some() && next != u64::MAX);
+        let held = beyond(answered, heard, m.to_client);
+        let doubtful = since(from, tail.doubtful).max(held);
         // What never came was waited for until one side gave up.
         let s = usize::from(done.response.is_some());
         let lacked = if trouble.losses[s].never_came() {
@@ -1229,7 +1248,7 @@ impl Flow {
             0
         };
         (
-            [request, since(from, waited).max(response).max(lacked)],
+            [request, since(from, waited).max(response).max(lacked).max(held)],
             [filled, since(from, tail.filled)],
             doubtful,
         )

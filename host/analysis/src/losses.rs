@@ -25,6 +25,7 @@ use weir_record::{Event, SINCE_DATA_NS, what};
 
 use crate::ids::Counted;
 use crate::seq::{Range, before, later};
+use crate::shares::USUAL_TIMER;
 use crate::verdict::{Cause, Class, Place, sign};
 pub(crate) use below::Segment;
 pub(crate) use entry::Counts;
@@ -168,6 +169,8 @@ pub(crate) struct Repeats {
     pub doubtful: Option<u64>,
     /// Bytes of a gap passed the tap then.
     pub filled: Option<u64>,
+    /// The ACK of a first copy, which came when the sender had not waited for it any longer.
+    pub late_ack: Option<u64>,
 }
 
 impl Losses {
@@ -272,6 +275,9 @@ impl Losses {
         };
         let within = |e: &&Entry| e.length > 0 && after < e.time && e.time < until;
         for entry in self.open.iter().chain(&self.done).filter(within) {
+            if entry.answer_was_late() && entry.told_at < until {
+                repeats.late_ack = repeats.late_ack.max(Some(entry.told_at));
+            }
             let last = match (entry.class, entry.place) {
                 (Class::Retransmission, Place::BeforeTap | Place::BehindTap) => &mut repeats.needed,
                 // The first copy came later still.
@@ -314,6 +320,19 @@ impl Losses {
         }
         let again = |hidden: &Hidden| hidden.from == at && time.saturating_sub(hidden.known) > REORDERING;
         self.hidden.filter(again).map_or(Again::No, |hidden| hidden.again)
+    }
+
+    /// Whether what begins at `at` and passed the tap at `time` came again, needlessly, sooner than a timer has it sent: the first copy was late.
+    /// Then how long it had been on its way is not known.
+    pub fn was_late(&self, at: u32, time: u64) -> bool {
+        let is_soon = |e: &Entry| time < e.time && e.time - time < USUAL_TIMER;
+        let is_needless = |e: &Entry| match (e.class, e.cause) {
+            (Class::Copy, _) => e.evidence.has(sign::DSACKED) && !e.evidence.has(sign::SAME_IP_ID),
+            (Class::Retransmission, Cause::Unknown) => e.place == Place::Nowhere,
+            _ => false,
+        };
+        let mut entries = self.open.iter().chain(&self.done);
+        entries.any(|e| e.length > 0 && e.range.from == at && is_soon(e) && is_needless(e))
     }
 
     /// Whether the capture alone has what this side sent twice: most of its segments, of which so many brought new bytes.

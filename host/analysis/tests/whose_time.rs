@@ -203,11 +203,18 @@ fn what_comes_behind_a_delayed_ack_may_have_waited_for_it() {
     about(goes_on(&[600], Some(NEAR), NEAR + TRIP + 0.030).1, 0.0);
 }
 
-/// Where the ACK of a small segment is lost, what was kept back goes when a timer runs out (RFC 8985 7.2).
+/// Where the ACK of a small segment is lost, what was kept back goes when a timer runs out (RFC 8985 7.2): the probe's, or that of a retransmission
+/// where it is sooner.
 #[test]
 fn what_goes_when_a_timer_runs_out_may_have_waited_for_an_ack() {
-    let timer = 0.200 + 2.0 * (TRIP + NEAR);
-    for (wait, is_uncertain) in [(timer, true), (timer - 0.020, false), (timer + 0.060, false)] {
+    let trip = TRIP + NEAR;
+    let timer = 0.200 + 2.0 * trip;
+    for (wait, is_uncertain) in [
+        (timer, true),
+        (timer - trip, true),
+        (timer - trip - 0.010, false),
+        (timer + 0.060, false),
+    ] {
         let (_, uncertain) = goes_on(&[600], None, wait);
         about(uncertain, if is_uncertain { wait } else { 0.0 });
     }
@@ -277,6 +284,70 @@ fn a_repeat_that_was_not_needed_is_no_recovery() {
     let all = transactions(&c);
     about(shares(&all[0]).server_processing_seconds, 0.400 - TRIP);
     about(shares(&all[0]).protocol_seconds, 0.0);
+}
+
+/// The ACK of a first copy passes `early` before an answer to its repeat, the timer's, can come: the first copy was late, or its ACK, and whoever goes
+/// on waited for that, or had it. Returns the transactions, the request of the first and the response of the second of which were so.
+fn first_copies_late(early: f64) -> Vec<v1::Transaction> {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    c.packet(0.350, C, "AP", 101, 901, 200);
+    let acked = 0.350 + TRIP - early * TRIP;
+    c.packet(acked, S, "A", 901, 301, 0);
+    c.sack(0.350 + TRIP, S, 901, 301, &[(101, 301)]);
+    let answer = acked + 0.050;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + NEAR, C, "A", 301, 1201, 0);
+    c.packet(1.0, C, "AP", 301, 1201, 200);
+    let answer = 1.0 + TRIP + WORK;
+    c.packet(answer, S, "AP", 1201, 501, 300);
+    c.packet(answer + 0.250, S, "AP", 1201, 501, 300);
+    let acked = answer + 0.250 + NEAR - early * NEAR;
+    c.packet(acked, C, "A", 501, 1501, 0);
+    c.sack(answer + 0.250 + NEAR, C, 501, 1501, &[(1201, 1501)]);
+    c.packet(acked + 0.050, C, "AP", 501, 1501, 200);
+    transactions(&c)
+}
+
+#[test]
+fn nobody_answers_what_is_late_on_its_way() {
+    let all = first_copies_late(0.9);
+    let late = 0.250 - 0.9 * TRIP;
+    about(shares(&all[0]).server_processing_seconds, 0.050);
+    about(shares(&all[0]).protocol_seconds, late);
+    about(all[0].server_uncertain_seconds.unwrap(), late);
+    let late = 0.250 - 0.9 * NEAR;
+    about(shares(&all[2]).client_processing_seconds, 0.050);
+    about(shares(&all[1]).protocol_seconds, late);
+    about(all[2].client_uncertain_seconds.unwrap(), late);
+}
+
+/// A request and a response, each of which comes three times within `spread` s: no timer is as short, so that the first copies were late.
+fn bunched(spread: f64) -> Vec<v1::Transaction> {
+    let mut c = start(true);
+    c.packet(0.100, C, "AP", 101, 901, 200);
+    let answer = 0.100 + TRIP + WORK;
+    c.packet(answer, S, "AP", 901, 301, 300);
+    c.packet(answer + NEAR, C, "A", 301, 1201, 0);
+    for n in 0..3 {
+        c.packet(1.0 + spread * f64::from(n), C, "AP", 301, 1201, 200).ip_id += 1;
+        c.sack(1.0 + spread * f64::from(n) + TRIP, S, 1201, 501, &[(301, 501)][..usize::from(n > 0)]);
+    }
+    let answer = 1.0 + 2.0 * spread + TRIP + WORK;
+    for n in 0..3 {
+        c.packet(answer + spread * f64::from(n), S, "AP", 1201, 501, 300).ip_id += 1;
+        c.sack(answer + spread * f64::from(n) + NEAR, C, 501, 1501, &[(1201, 1501)][..usize::from(n > 0)]);
+    }
+    c.packet(2.0, C, "AP", 501, 1501, 200);
+    transactions(&c)
+}
+
+#[test]
+fn when_the_first_of_a_bunch_was_sent_is_not_known() {
+    let all = bunched(0.004);
+    let gap = 1.0 - 0.100 - TRIP - WORK;
+    about(all[1].client_uncertain_seconds.unwrap(), gap);
+    about(all[1].server_uncertain_seconds.unwrap(), 2.0 * 0.004 + TRIP + WORK);
 }
 
 /// One segment of the request, or of the response, was overtaken behind the tap, by 10 ms, and came again for nothing. With the ACK of all

@@ -2,7 +2,7 @@
 
 use crate::ids::Counted;
 use crate::seq::Range;
-use crate::verdict::{Cause, Class, Evidence, Place};
+use crate::verdict::{Cause, Class, Evidence, Place, sign};
 
 /// Counters of one direction; segments unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +119,12 @@ impl Entry {
             }
             _ => 0,
         }
+    }
+
+    /// A needless repeat passed before the ACK of the first copy: that, or this ACK, had been on its way for longer than the sender waits.
+    pub(super) const fn answer_was_late(&self) -> bool {
+        let is_of_first = self.evidence.has(sign::ACKED_TOO_SOON) || self.evidence.has(sign::OLDER_ECHO);
+        matches!((self.class, self.place), (Class::Retransmission, Place::Nowhere)) && is_of_first && self.told_at > self.time
     }
 
     /// The receiver tells that it has it.
