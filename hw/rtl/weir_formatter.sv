@@ -352,6 +352,7 @@ module weir_formatter
     r.ack = meta.ack;
     r.flight = o.flight_after[job.round_trip.side];
     r.window = meta.window;
+    r.tcp_flags = meta.flags;
     return r;
   endfunction
 

@@ -10,6 +10,7 @@ use crate::given::Given;
 use crate::group::{Group, finding};
 use crate::icmp::Icmp;
 use crate::limits::Cause;
+use crate::marks::Marks;
 use crate::message::{Failure, address, failed, period, seconds};
 use crate::numbers::{connections, count, decimal, duration, lasting, several};
 use crate::quality::Quality;
@@ -227,6 +228,7 @@ pub(crate) struct Findings {
     /// Of the ignored, those whose client was told why by an ICMP error.
     told_why: u64,
     stale: Stale,
+    marks: Marks,
     /// From the first SYN of those that failed until they did, ns, and those of which that is known.
     failed_ns: u64,
     failed_timed: u64,
@@ -314,6 +316,7 @@ impl Findings {
             self.scale_dropped += 1;
         }
         self.quality.connection(flow);
+        self.marks.connection(flow);
         self.rates(flow);
         self.windows(flow);
         self.limits(flow, given);
@@ -771,6 +774,7 @@ impl Findings {
         out.extend(self.silly_windows());
         out.extend(self.scale_mishaps());
         out.extend((0..LIMITS.len()).filter_map(|which| self.limited(which)));
+        out.extend(self.marks.finding());
         out.extend(self.latency_bound());
         out.extend(self.tiny_turns());
         out.extend(self.capture_loss(around.dropped, around.missing));

@@ -934,8 +934,12 @@ impl Flow {
         let path = self.limit_path(s, given);
         let scale = self.setup.scale(1 - s);
         let window = scale.map(|shift| u32::from(rtt.window) << shift);
-        let limits = self.extras.make_limits(pool);
-        limits.sides[s].sample(time, rtt, window, &path);
+        let is_marked = rtt.tcp_flags & tcp_flag::ECE != 0 && self.setup.has_ecn();
+        let transfer = &mut self.extras.make_limits(pool).sides[s];
+        transfer.sample(time, rtt, window, &path);
+        if is_marked {
+            transfer.marked(&path);
+        }
     }
 
     /// What passed of `side`'s data between the last two segments that were timed, and whether it was as fast as before.

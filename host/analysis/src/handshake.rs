@@ -45,6 +45,7 @@ pub(crate) fn timed_beside_copies(
             ack: start,
             flight: 0,
             window: 0,
+            tcp_flags: 0,
         };
         (seen > 1 && sent == 1 && from != 0 && to != 0).then_some((side, to, rtt))
     };

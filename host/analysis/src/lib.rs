@@ -26,6 +26,7 @@ mod lanes;
 mod limits;
 mod losses;
 mod marked;
+mod marks;
 mod message;
 mod numbers;
 mod operations;

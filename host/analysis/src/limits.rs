@@ -136,7 +136,7 @@ pub(crate) struct Transfer {
     rate_max: f64,
     /// The best of all transfers where nothing was repaired.
     rate_best: f64,
-    /// Most bytes in flight at a loss.
+    /// Most bytes in flight at a loss, or when a mark was heard of.
     loss_flight: u32,
     /// When the last loss is recovered.
     recovering: u64,
@@ -160,6 +160,8 @@ pub(crate) struct Transfer {
     /// ns by which charges did not add up to their transfers before they were made to; 0 unless records were lost.
     pub unbalanced: u64,
     pub delayed_acks: u32,
+    /// Round trips whose ACK told of a mark (RFC 3168).
+    pub marked_acks: u32,
     pub acks: u32,
     pub nagle: u32,
 }
@@ -276,6 +278,7 @@ impl Transfer {
             ack,
             flight: 0,
             window: 0,
+            tcp_flags: 0,
         };
         self.sample(time, &all, window, path);
     }

@@ -10,7 +10,7 @@ use crate::ceilings::{ceilings, inferred_scale};
 use crate::closing::{Kind, closing};
 use crate::flow::Flow;
 use crate::given::Given;
-use crate::limits::{Cause, Charges};
+use crate::limits::{Cause, Charges, Transfer};
 use crate::losses::Counts;
 use crate::setup::{Options, SetupTimes};
 use crate::shares::TimeShares;
@@ -177,7 +177,9 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given
             median_seconds: rtt.median,
             p95_seconds: rtt.p95,
             samples: rtt.samples,
-            delayed_ack_share: delayed_acks(flow, side),
+            delayed_ack_share: share_of_acks(flow, side, |transfer| transfer.delayed_acks),
+            marked_ack_share: share_of_acks(flow, side, |transfer| transfer.marked_acks)
+                .filter(|_| flow.setup.has_ecn()),
         }),
         limit_seconds: Some(limits(flow, side, shares, given)),
         ceilings: ceilings(flow, side, given),
@@ -185,10 +187,10 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given
     }
 }
 
-/// Share of delayed ACKs, if there were longer transfers.
-fn delayed_acks(flow: &Flow, side: usize) -> Option<f64> {
+/// Share of the timed ACKs that were so, if there were longer transfers.
+fn share_of_acks(flow: &Flow, side: usize, which: impl Fn(&Transfer) -> u32) -> Option<f64> {
     let transfer = &flow.extras.limits()?.sides[side];
-    (transfer.acks > 0).then(|| f64::from(transfer.delayed_acks) / f64::from(transfer.acks))
+    (transfer.acks > 0).then(|| f64::from(which(transfer)) / f64::from(transfer.acks))
 }
 
 /// What limited a direction: its transfers as they were charged, and the time in which its application had nothing to

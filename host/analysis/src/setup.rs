@@ -368,6 +368,11 @@ impl SetupState {
         self.has(setup_bit::CLIENT_OPTIONS_CUT | setup_bit::SERVER_OPTIONS_CUT)
     }
 
+    /// Both sides use ECN as of RFC 3168 (later ways of counting marks use its flags otherwise, and another SYN-ACK).
+    pub fn has_ecn(&self) -> bool {
+        self.is_done() && self.has(setup_bit::CLIENT_ECN) && self.has(setup_bit::SERVER_ECN)
+    }
+
     /// Whether the handshake timed the way from the tap to the receiver of a side's packets: a SYN or SYN-ACK that was sent
     /// once was answered.
     pub const fn has_timed(&self, side: usize) -> bool {

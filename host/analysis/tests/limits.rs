@@ -7,6 +7,7 @@ use support::{C, Conversation, S, analyze, analyze_with, only, records};
 use weir_analysis::Config;
 use weir_engine::{Config as EngineConfig, Meta};
 use weir_messages::v1;
+use weir_record::tcp_flag;
 
 const MSS: u32 = 1460;
 
@@ -29,6 +30,11 @@ fn finding<'a>(a: &'a v1::Analysis, kind: &str) -> &'a v1::Finding {
         .iter()
         .find(|f| f.kind == kind)
         .unwrap_or_else(|| panic!("no {kind} in {kinds:?}"))
+}
+
+#[track_caller]
+fn about(actual: f64, expected: f64) {
+    assert!((actual - expected).abs() < 1e-9, "{actual} is not {expected}");
 }
 
 fn value(f: &v1::Finding, key: &str) -> f64 {
@@ -849,6 +855,55 @@ fn flights_that_grow_by_a_segment_are_congestion_avoidance() {
     let limits = flights(&[10, 20, 31, 32, 33, 34, 35, 36, 37, 38, 39]);
     assert!(limits.sender < 0.060, "{limits:?}");
     assert!(limits.congestion > 8.9 * 0.060, "{limits:?}");
+}
+
+/// A download whose flights become smaller behind one whose ACK, as those of some after it (`marks` in all), tells of a mark, where both sides use ECN
+/// (`agreed`).
+fn with_marks(agreed: bool, marks: usize) -> v1::Analysis {
+    let mut packets = download(
+        40_000,
+        &[10, 20, 40, 80, 160, 120, 110, 100, 101, 102, 103, 104, 105, 106, 300],
+    );
+    if agreed {
+        packets[0].flags |= tcp_flag::ECE | tcp_flag::CWR;
+        packets[1].flags |= tcp_flag::ECE;
+    }
+    let end = 901 + (10 + 20 + 40 + 80 + 160) * MSS;
+    let acks = packets.iter_mut().filter(|m| m.payload == 0 && m.ack >= end);
+    acks.take(marks).for_each(|m| m.flags |= tcp_flag::ECE);
+    let a = analyze(&packets);
+    check_sums(&a);
+    a
+}
+
+/// RFC 3168 6.1.2: who hears of a mark makes its congestion window smaller, although nothing was lost.
+#[test]
+fn a_mark_makes_the_congestion_window_smaller() {
+    let of = |a: &v1::Analysis| only(a).server_to_client.clone().unwrap();
+    let limits = |a: &v1::Analysis| of(a).limit_seconds.unwrap();
+    let sender = limits(&with_marks(true, 0)).sender;
+    assert!(sender > 0.4, "{sender}");
+    let marked = with_marks(true, 2);
+    let limits_marked = limits(&marked);
+    assert!(
+        limits_marked.sender < 0.07 && limits_marked.congestion > 0.7,
+        "{limits_marked:?}"
+    );
+    about(of(&marked).rtt.unwrap().marked_ack_share.unwrap(), 2.0 / 14.0);
+    // Without an agreement, the flag means something else.
+    let other = with_marks(false, 2);
+    about(limits(&other).sender, sender);
+    assert_eq!(of(&other).rtt.unwrap().marked_ack_share, None);
+}
+
+#[test]
+fn queues_that_mark_are_told() {
+    let found = with_marks(true, 6);
+    let marks = finding(&found, "ECN_MARKS");
+    about(value(marks, "acks"), 6.0);
+    about(value(marks, "serverToClient"), 6.0);
+    about(value(marks, "share"), 6.0 / 14.0);
+    assert!(with_marks(true, 4).findings.iter().all(|f| f.kind != "ECN_MARKS"));
 }
 
 /// One connection uploads through a queue behind the tap, and another asks for something small meanwhile. The request waits

@@ -331,12 +331,24 @@ fn bunched(spread: f64) -> Vec<v1::Transaction> {
     c.packet(answer + NEAR, C, "A", 301, 1201, 0);
     for n in 0..3 {
         c.packet(1.0 + spread * f64::from(n), C, "AP", 301, 1201, 200).ip_id += 1;
-        c.sack(1.0 + spread * f64::from(n) + TRIP, S, 1201, 501, &[(301, 501)][..usize::from(n > 0)]);
+        c.sack(
+            1.0 + spread * f64::from(n) + TRIP,
+            S,
+            1201,
+            501,
+            &[(301, 501)][..usize::from(n > 0)],
+        );
     }
     let answer = 1.0 + 2.0 * spread + TRIP + WORK;
     for n in 0..3 {
         c.packet(answer + spread * f64::from(n), S, "AP", 1201, 501, 300).ip_id += 1;
-        c.sack(answer + spread * f64::from(n) + NEAR, C, 501, 1501, &[(1201, 1501)][..usize::from(n > 0)]);
+        c.sack(
+            answer + spread * f64::from(n) + NEAR,
+            C,
+            501,
+            1501,
+            &[(1201, 1501)][..usize::from(n > 0)],
+        );
     }
     c.packet(2.0, C, "AP", 501, 1501, 200);
     transactions(&c)

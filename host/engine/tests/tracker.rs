@@ -137,15 +137,17 @@ fn a_plain_exchange() {
 
     let rtts: Vec<_> = of(&records, Kind::Rtt, false)
         .iter()
-        .map(|r| (r.server_to_client(), r.arg(), Rtt::decode(r).rtt))
+        .map(|r| (r.server_to_client(), r.arg(), Rtt::decode(r)))
+        .map(|(server, how, rtt)| (server, how, rtt.rtt, rtt.tcp_flags))
         .collect();
+    let (ack, syn) = (tcp_flag::ACK, tcp_flag::SYN);
     assert_eq!(
         rtts,
         [
-            (false, 1, 300_000),
-            (true, 1, 50_000),
-            (false, 2, 300_000),
-            (true, 2, 100_000)
+            (false, 1, 300_000, syn | ack),
+            (true, 1, 50_000, ack),
+            (false, 2, 300_000, ack),
+            (true, 2, 100_000, ack)
         ]
     );
 

@@ -46,6 +46,7 @@ const SHOWN_IN: &[(&str, &str)] = &[
     ("SENDER_LIMITED", "tab-connections"),
     ("RECEIVER_LIMITED", "tab-connections"),
     ("BANDWIDTH_LIMITED", "fig-load"),
+    ("ECN_MARKS", "tab-connections"),
     ("LATENCY_BOUND", "tab-diagnosis"),
     ("ONE_BYTE_APPLICATION", "tab-signatures"),
     ("CAPTURE_LOSS", "quality"),

@@ -387,10 +387,18 @@ impl Transfer {
             acked == tail.end && (DELAYED_ACK..trip.saturating_add(DELAYED_ACK_MOST)).contains(&gap) && !is_heard;
         // A probe comes no later than the timer of a retransmission would (RFC 8985 7.2): one round trip and as
         // long, or four times what round trips differ by (RFC 6298 2.3).
-        let timed = self.samples.iter().rev().take(CONTEXT).map(|ack| ack.rtt.saturating_add(path.other));
+        let timed = self
+            .samples
+            .iter()
+            .rev()
+            .take(CONTEXT)
+            .map(|ack| ack.rtt.saturating_add(path.other));
         let longest = timed.max().unwrap_or(0).max(trip);
         let least = PROBE.saturating_add(trip);
-        let most = PROBE.max(longest).saturating_add(2 * longest).saturating_add(path.late());
+        let most = PROBE
+            .max(longest)
+            .saturating_add(2 * longest)
+            .saturating_add(path.late());
         waited || !tail.whole && (least.saturating_sub(path.jitter())..=most).contains(&gap)
     }
 

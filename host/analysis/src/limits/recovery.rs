@@ -138,10 +138,7 @@ impl Transfer {
         let from = signs
             .filter(|(_, last)| from.saturating_sub(*last) < 2 * path.round_trip())
             .map_or(from, |(first, _)| from.min(first));
-        self.grown(path);
-        // Of the first flight there is no sample.
-        let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
-        self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
+        self.note_flight(path);
         if let Some(tail) = self.tail.filter(|tail| tail.pushed && tail.whole && !tail.at_edge)
             && self.had_room(&tail, self.bursts.is_flight(&tail, time, path), path)
         {
@@ -156,6 +153,22 @@ impl Transfer {
         self.acks_since_loss = 0;
         self.pieces.forget();
         self.span(from, to, Cause::Recovery, path);
+    }
+
+    /// The ACK of the last sample tells of a mark, for which the sender makes its congestion window smaller as for a loss (RFC 3168 6.1.2).
+    pub fn marked(&mut self, path: &Path) {
+        self.marked_acks = self.marked_acks.saturating_add(1);
+        self.note_flight(path);
+        self.acks_since_loss = 0;
+        self.pieces.forget();
+    }
+
+    /// As much as is in flight now was too much.
+    fn note_flight(&mut self, path: &Path) {
+        self.grown(path);
+        // Of the first flight there is no sample.
+        let in_flight = self.samples.last().map_or(path.segment, |last| last.flight_max);
+        self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
     }
 
     /// Something was sent again; `end`: of what has been sent. If that is where the window ends, the sender has stood there since anything was

@@ -55,6 +55,7 @@ pub(super) fn rtt(rtt: u64, ack: u32, flight: u32) -> Rtt {
         ack,
         flight,
         window: 0,
+        tcp_flags: 0,
     }
 }
 

@@ -124,7 +124,9 @@ impl Entry {
     /// A needless repeat passed before the ACK of the first copy: that, or this ACK, had been on its way for longer than the sender waits.
     pub(super) const fn answer_was_late(&self) -> bool {
         let is_of_first = self.evidence.has(sign::ACKED_TOO_SOON) || self.evidence.has(sign::OLDER_ECHO);
-        matches!((self.class, self.place), (Class::Retransmission, Place::Nowhere)) && is_of_first && self.told_at > self.time
+        matches!((self.class, self.place), (Class::Retransmission, Place::Nowhere))
+            && is_of_first
+            && self.told_at > self.time
     }
 
     /// The receiver tells that it has it.

@@ -45,7 +45,7 @@ impl Conversation {
         }
     }
 
-    /// A packet `at` s; flags in letters (SAFRP).
+    /// A packet `at` s; flags in letters (SAFRPEC; E and C are those of ECN).
     pub fn packet(&mut self, at: f64, client: bool, flags: &str, seq: u32, ack: u32, len: u32) -> &mut Meta {
         let (from, to) = if client {
             (self.client, self.server)
@@ -60,6 +60,8 @@ impl Conversation {
                 'F' => tcp_flag::FIN,
                 'R' => tcp_flag::RST,
                 'P' => tcp_flag::PSH,
+                'E' => tcp_flag::ECE,
+                'C' => tcp_flag::CWR,
                 other => panic!("no flag {other}"),
             }
         });

@@ -202,6 +202,7 @@ pub(super) fn write_rtt(sides: &[Side; 2], (timed, how, value, seq_end): Timed, 
         ack: meta.ack,
         flight: flight(&sides[timed], &sides[1 - timed]),
         window: meta.window,
+        tcp_flags: meta.flags,
     };
     out.records.push(rtt.encode(header));
 }

@@ -211,6 +211,11 @@ macro_rules! direction {
                 "Share of the samples of longer transfers whose ACK was delayed by its sender.",
             ),
             Column::known(
+                concat!($prefix, "_rtt_marked_ack_share"),
+                Cell::F64(|c| $side(c)?.rtt.as_ref()?.marked_ack_share),
+                "Share of these whose ACK echoes an ECN mark, where both sides agreed on ECN.",
+            ),
+            Column::known(
                 concat!($prefix, "_limit_application_seconds"),
                 Cell::F64(|c| Some($side(c)?.limit_seconds.as_ref()?.application)),
                 "Time in which the application had nothing to send. This and the next five add up.",
