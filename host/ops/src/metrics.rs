@@ -326,7 +326,7 @@ fn ports(page: &mut Page<'_>, capture: &GetCaptureStatusResponse) -> fmt::Result
     )?;
     page.count(
         "weir_inline_dropped_packets",
-        "Frames that the inline path did not forward: it could not send them, or its port's ring was full when they came",
+        "Frames that the inline path did not forward: too long for the other side, not sent or dropped by its interface, or the port's ring was full when they came",
         capture.forward_drops,
     )
 }

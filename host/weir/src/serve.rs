@@ -529,7 +529,7 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
             }
             if report.forward_drops.too_long > 0 && !std::mem::replace(&mut too_long[number], true) {
                 let text = format!(
-                    "{device}: a frame was not forwarded, as it is longer than the other side takes: MTUs may differ, or frames were \
+                    "{device}: a frame was not forwarded, as it is longer than the other side takes: MTUs may differ (one was lowered?), or frames were \
                      joined by receive offload (ethtool -K ... gro off lro off), or by a sender on this host (ethtool -K ... tx off \
                      there); later ones are counted"
                 );
