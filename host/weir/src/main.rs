@@ -7,6 +7,7 @@ mod analyze;
 mod capture;
 mod card;
 mod cli;
+mod clock;
 mod compare;
 mod error;
 mod export;
