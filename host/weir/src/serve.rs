@@ -298,7 +298,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 ..Batch::default()
             };
             end_with("the analysis", fail, || {
-                analyze(&log, begin, &facts, &counted, batch, &capture, &measured)
+                analyze(&shown, begin, &facts, &counted, batch, &measured)
             });
             analyzed.store(true, Ordering::Release);
         });
@@ -716,16 +716,22 @@ fn alert(change: &FindingChange) {
 
 /// Records of the log from `position` on to facts in the store.
 fn analyze(
-    log: &RecordLog,
+    shown: &Shown<'_>,
     mut position: u64,
     facts: &FactStore,
     counted: &AnalysisCounters,
     batch: Batch,
-    capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
+    let Shown {
+        log,
+        capture,
+        is_inline,
+        ..
+    } = *shown;
     let mut analyzer = Analyzer::new(Config {
         window: Some(WINDOW),
+        inline: is_inline,
         ..Config::default()
     });
     let mut batch = Watched::live(batch, WINDOW);
