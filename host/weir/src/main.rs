@@ -23,6 +23,7 @@ mod program;
 mod query;
 mod queue;
 mod records;
+mod renewal;
 mod report;
 mod say;
 mod serve;

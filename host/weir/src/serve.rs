@@ -42,6 +42,7 @@ use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::open::OpenConnections;
 use crate::queue::{Change, Queue};
+use crate::renewal::Renewal;
 use crate::{access, analyst, say, text, view};
 
 /// Records that the analysis takes from the log at a time.
@@ -51,6 +52,8 @@ const RENEW: Duration = Duration::from_millis(500);
 const RENEW_SHARE: u32 = 20;
 /// How often it is looked what the measuring loop tells of itself.
 const WATCH: Duration = Duration::from_millis(200);
+/// How often it is looked who may call.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long the log of an inline path has taken all records when it is said to work again.
 const SETTLED: Duration = Duration::from_secs(5);
 /// Silence on a stream before a heartbeat.
@@ -245,6 +248,10 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
     };
 
+    runtime.spawn(look_around(
+        Renewal::new(&args.access, &services.access),
+        Arc::clone(&appliance),
+    ));
     stop_at_signal(&ASKED)?;
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
@@ -341,6 +348,22 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Some(error) => Err(error),
         None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Now and then: the files that say who may call.
+async fn look_around(mut renewal: Option<Renewal>, appliance: Arc<ApplianceState>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        for outcome in renewal.iter_mut().flat_map(Renewal::look) {
+            match outcome {
+                Ok(text) => tell(&appliance, Severity::Info, "daemon", "ACCESS_RENEWED", text),
+                Err(error) => {
+                    let text = format!("{error}; what was used before is used on");
+                    tell(&appliance, Severity::Error, "daemon", "ACCESS_FAILS", text);
+                }
+            }
+        }
     }
 }
 
