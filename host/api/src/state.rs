@@ -10,6 +10,7 @@ use weir_messages::v1::{CardStatus, Event, GetCaptureStatusResponse, GetStatusRe
 use weir_record::Untracked;
 
 use crate::facts::Facts;
+use crate::health::Troubles;
 use crate::log::RecordLog;
 use crate::streams::Streams;
 
@@ -136,6 +137,8 @@ pub struct ApplianceState {
     pub flows_in_table: AtomicU64,
     /// What happened.
     pub events: Events,
+    /// What keeps it from its work.
+    pub troubles: Troubles,
     /// Of the system's clock, where records are stamped by it.
     pub clock: ClockCounters,
     /// The card, if one is kept.

@@ -52,7 +52,7 @@ const RENEW: Duration = Duration::from_millis(500);
 const RENEW_SHARE: u32 = 20;
 /// How often it is looked what the measuring loop tells of itself.
 const WATCH: Duration = Duration::from_millis(200);
-/// How often it is looked who may call.
+/// How often it is looked whether the store works, and who may call.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the log of an inline path has taken all records when it is said to work again.
 const SETTLED: Duration = Duration::from_secs(5);
@@ -250,6 +250,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
 
     runtime.spawn(look_around(
         Renewal::new(&args.access, &services.access),
+        stored,
         Arc::clone(&appliance),
     ));
     stop_at_signal(&ASKED)?;
@@ -351,10 +352,13 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Now and then: the files that say who may call.
-async fn look_around(mut renewal: Option<Renewal>, appliance: Arc<ApplianceState>) {
+/// Now and then: the files that say who may call, and whether the store works.
+async fn look_around(mut renewal: Option<Renewal>, stored: Option<Arc<StoreCounters>>, appliance: Arc<ApplianceState>) {
     loop {
         tokio::time::sleep(LOOK).await;
+        if let Some(stored) = &stored {
+            appliance.troubles.store.store(stored.fails(), Ordering::Relaxed);
+        }
         for outcome in renewal.iter_mut().flat_map(Renewal::look) {
             match outcome {
                 Ok(text) => tell(&appliance, Severity::Info, "daemon", "ACCESS_RENEWED", text),
@@ -567,6 +571,7 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
             }
         }
         if progress.sink_failed() && !std::mem::replace(&mut failed, true) {
+            appliance.troubles.measuring.store(true, Ordering::Relaxed);
             let text = "measuring has failed; an inline path goes on without it until the daemon is started again";
             tell(appliance, Severity::Error, "port", "MEASURING_FAILED", text.to_owned());
         }
