@@ -492,7 +492,9 @@ fn pcap_stamp() -> Option<StampField> {
 fn open_hint(device: &Device) -> &'static str {
     match device {
         Device::Pcap(_) => "the file must be an uncompressed pcap or pcapng of Ethernet frames",
-        Device::Eth(_) => "the interface must be up and the process needs CAP_NET_RAW (root)",
+        Device::Eth(_) => {
+            "the interface must be up and the process needs CAP_NET_RAW, CAP_NET_ADMIN and room to lock memory, ulimit -l unlimited (root has all of it)"
+        }
         Device::Xdp(_) => {
             "the interface must be up and the process needs root; the interface takes one XDP program at a time"
         }
