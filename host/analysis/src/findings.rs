@@ -777,7 +777,7 @@ impl Findings {
         out.extend(self.marks.finding());
         out.extend(self.latency_bound());
         out.extend(self.tiny_turns());
-        out.extend(self.capture_loss(around.dropped, around.missing));
+        out.extend(self.capture_loss(around));
         out.extend(self.abortive_close());
         out.extend(self.resets.finding());
         out.extend(self.stale.finding());
@@ -1048,7 +1048,15 @@ impl Findings {
         ))
     }
 
-    fn capture_loss(&self, dropped: u64, missing: u64) -> Option<v1::Finding> {
+    fn capture_loss(&self, around: &Surroundings) -> Option<v1::Finding> {
+        const AGAIN: &str = "next: repeat the capture with a larger buffer, a snap length, or at a tap in place of a mirror port before \
+                             trusting rates to the last digit";
+        let Surroundings {
+            dropped,
+            missing,
+            inline,
+            ..
+        } = *around;
         if self.missed_segments == 0 && dropped == 0 && missing == 0 {
             return None;
         }
@@ -1065,7 +1073,11 @@ impl Findings {
             ));
         }
         if dropped > 0 {
-            evidence.push(format!("the source says that it dropped {} frames", count(dropped)));
+            let forwarded = if inline { ", which were not forwarded" } else { "" };
+            evidence.push(format!(
+                "the source says that it dropped {}{forwarded}",
+                several(dropped, "frame", "frames")
+            ));
         }
         if missing > 0 {
             evidence.push(format!(
@@ -1076,14 +1088,31 @@ impl Findings {
         evidence.push(
             "it may also be segments that went another way: routes or links that share the load, of which one is not captured".to_owned(),
         );
-        evidence.push(
-            "next: repeat the capture with a larger buffer, a snap length, or at a tap in place of a mirror port before trusting rates to the last digit".to_owned(),
-        );
+        let (severity, title, next) = match (inline, dropped) {
+            (true, 1..) => (
+                "WARNING",
+                "The inline appliance dropped frames: they are lost to the network, and not only to the capture",
+                "next: give the appliance a CPU that nothing else uses, or take it out of the line; weir_inline_dropped_packets_total counts \
+                 all that it did not forward",
+            ),
+            // Records do not tell where what made them stands.
+            (false, 1..) => (
+                "INFO",
+                "The capture is not complete; unless its source stands inline, this is not loss of the network",
+                AGAIN,
+            ),
+            (_, 0) => (
+                "INFO",
+                "The capture is not complete; this is not loss of the network",
+                AGAIN,
+            ),
+        };
+        evidence.push(next.to_owned());
         Some(finding(
             "CAPTURE_LOSS",
-            "INFO",
+            severity,
             1.0,
-            "The capture is not complete; this is not loss of the network".to_owned(),
+            title.to_owned(),
             evidence,
             &self.missed,
             &[
@@ -1228,6 +1257,39 @@ mod tests {
     }
 
     #[test]
+    fn what_an_inline_appliance_dropped_is_lost_to_the_network() {
+        let told = |inline, dropped| {
+            let around = Surroundings {
+                inline,
+                dropped,
+                missing: 1,
+                ..Surroundings::default()
+            };
+            let found = Findings::default().capture_loss(&around).unwrap_or_default();
+            (found.severity, found.title, found.evidence[0].clone())
+        };
+        let (severity, title, evidence) = told(true, 3);
+        assert!(
+            severity == "WARNING" && title.contains("are lost to the network"),
+            "{title}"
+        );
+        assert_eq!(
+            evidence,
+            "the source says that it dropped 3 frames, which were not forwarded"
+        );
+        let (severity, title, evidence) = told(false, 1);
+        assert!(
+            severity == "INFO" && title.contains("unless its source stands inline"),
+            "{title}"
+        );
+        assert_eq!(evidence, "the source says that it dropped 1 frame");
+        // Records that are missing are lost to the analysis alone.
+        for inline in [true, false] {
+            assert!(told(inline, 0).1.ends_with("complete; this is not loss of the network"));
+        }
+    }
+
+    #[test]
     fn one_segment_is_told_as_one() {
         let told = |segments| {
             let mut findings = Findings {
@@ -1235,7 +1297,8 @@ mod tests {
                 ..Findings::default()
             };
             findings.missed.include(FlowId(1), START, START);
-            findings.capture_loss(0, 0).map(|found| found.evidence[0].clone())
+            let found = findings.capture_loss(&Surroundings::default());
+            found.map(|found| found.evidence[0].clone())
         };
         let one = "1 segment of 1 connection was acknowledged by its receiver but is not in the capture";
         assert_eq!(told(1).as_deref(), Some(one));

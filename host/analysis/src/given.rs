@@ -1,4 +1,4 @@
-//! What the user said of the path.
+//! What the user said of the path, and of the place in it.
 
 use crate::Config;
 
@@ -9,6 +9,8 @@ pub(crate) struct Given {
     pub link: Option<f64>,
     /// The round trip from host to host, ns.
     pub trip: Option<u64>,
+    /// What measures stands in the line.
+    pub inline: bool,
 }
 
 impl Given {
@@ -17,6 +19,7 @@ impl Given {
         Self {
             link: config.bandwidth.map(|bits| bits / 8.0),
             trip: trip.filter(|trip| *trip > 0),
+            inline: config.inline,
         }
     }
 

@@ -120,6 +120,8 @@ pub struct Config {
     pub marked: Option<Range>,
     /// Findings are about the last so many ns only: for a stream without end.
     pub window: Option<u64>,
+    /// The frames were forwarded by what measured them: those that it dropped never arrived.
+    pub inline: bool,
 }
 
 /// Whether statistics per signature are kept.

@@ -105,6 +105,7 @@ impl Totals {
             clamped: sum(|p| p.clamped),
             untracked,
             missing: health.missing,
+            inline: self.given.inline,
         }
     }
 

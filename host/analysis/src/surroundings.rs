@@ -12,6 +12,8 @@ pub(crate) struct Surroundings {
     pub untracked: [u64; Untracked::ALL.len()],
     /// Records missing by their numbers.
     pub missing: u64,
+    /// What its source dropped, it did not forward.
+    pub inline: bool,
 }
 
 impl Surroundings {
@@ -27,6 +29,7 @@ impl Surroundings {
             clamped: self.clamped.saturating_sub(earlier.clamped),
             untracked,
             missing: self.missing.saturating_sub(earlier.missing),
+            inline: self.inline,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who may call: TLS, and a token that clients send. The same for all addresses of a daemon.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,9 +38,9 @@ impl fmt::Debug for Access {
     }
 }
 
-/// A token that can stand in a header.
+/// A token that can stand in a header. Clones are one: what renews one of them renews all.
 #[derive(Clone)]
-pub struct Token(Arc<str>);
+pub struct Token(Arc<RwLock<Box<str>>>);
 
 impl Token {
     /// From the text of a file; white space around it is none of it.
@@ -54,17 +54,28 @@ impl Token {
                 "a token has {SHORTEST_TOKEN} letters, digits and signs or more in one line (openssl rand -hex 32 makes one)"
             ));
         }
-        Ok(Self(token.into()))
+        Ok(Self(Arc::new(RwLock::new(token.into()))))
+    }
+
+    /// Another one is asked for from now on; calls that are answered already go on.
+    pub fn renew(&self, other: &Self) {
+        let text = other.text().clone();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = text;
+    }
+
+    fn text(&self) -> RwLockReadGuard<'_, Box<str>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The value of the header `authorization`.
     pub fn header(&self) -> String {
-        format!("Bearer {}", self.0)
+        format!("Bearer {}", self.text())
     }
 
     /// Whether a header `authorization` brings the token: by itself, or, as browsers do, as the password of any user.
     pub(crate) fn is_in(&self, header: &[u8]) -> bool {
-        let is_it = |given: &[u8]| bool::from(given.ct_eq(self.0.as_bytes()));
+        let text = self.text();
+        let is_it = |given: &[u8]| bool::from(given.ct_eq(text.as_bytes()));
         if let Some(given) = of_scheme(header, BEARER) {
             return is_it(given);
         }
@@ -115,6 +126,14 @@ mod tests {
             ..Access::default()
         };
         assert_eq!(format!("{access:?}"), "Access { tls: false, token: true }");
+    }
+
+    #[test]
+    fn a_token_that_is_renewed_is_so_for_all_who_ask_for_it() {
+        let token = Token::parse("0123456789abcdef").unwrap();
+        let asked = token.clone();
+        token.renew(&Token::parse("fedcba9876543210").unwrap());
+        assert!(asked.is_in(b"Bearer fedcba9876543210") && !asked.is_in(b"Bearer 0123456789abcdef"));
     }
 
     #[test]

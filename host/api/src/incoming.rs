@@ -188,3 +188,25 @@ impl AsyncWrite for Connection {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio_stream::StreamExt as _;
+
+    use super::*;
+
+    /// Of gRPC and of HTTP: both take their connections here.
+    #[tokio::test]
+    async fn the_system_asks_whether_a_silent_client_is_still_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let mut connections = incoming(listener, None, 1);
+        let connection = connections.next().await.unwrap().unwrap();
+        let socket = SockRef::from(connection.tcp());
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), VANISHED);
+        assert_eq!(socket.tcp_keepalive_interval().unwrap(), VANISHED / 6);
+        drop(client);
+    }
+}

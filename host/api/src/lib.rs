@@ -17,6 +17,7 @@ pub mod facts;
 pub mod filter;
 mod finding_feed;
 mod flows;
+pub mod health;
 pub mod http;
 mod incoming;
 pub mod log;

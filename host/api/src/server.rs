@@ -16,6 +16,7 @@ use crate::analyses::{Analyses, Analyst};
 use crate::appliance::{Appliance, Capture};
 use crate::facts::Facts;
 use crate::flows::Flows;
+use crate::health::Health;
 use crate::incoming::incoming;
 use crate::log::RecordLog;
 use crate::records::Records;
@@ -37,6 +38,9 @@ const MAX_CONNECTIONS: usize = 512;
 /// without closing must not keep its place.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often it is looked which services serve.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How long the end of the server waits for running calls. Clients that do not read, or say nothing on a connection, must
 /// not keep the daemon from ending.
@@ -136,14 +140,22 @@ pub async fn serve_on(
         .clone();
 
     let (health_reporter, health) = tonic_health::server::health_reporter();
-    health_reporter.set_serving::<RecordServiceServer<Records>>().await;
-    health_reporter.set_serving::<FlowServiceServer<Flows>>().await;
     let analyses = analyst.map(|analyst| Analyses::new(analyst, streams.clone()));
-    if analyses.is_some() {
-        health_reporter.set_serving::<AnalysisServiceServer<Analyses>>().await;
-    }
-    health_reporter.set_serving::<CaptureServiceServer<Capture>>().await;
-    health_reporter.set_serving::<ApplianceServiceServer<Appliance>>().await;
+    let mut told = Health::now(&log, &appliance.troubles);
+    told.report(&health_reporter, analyses.is_some()).await;
+    let looking = {
+        let (log, appliance, with_analyses) = (Arc::clone(&log), Arc::clone(&appliance), analyses.is_some());
+        async move {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let now = Health::now(&log, &appliance.troubles);
+                if now != told {
+                    told = now;
+                    now.report(&health_reporter, with_analyses).await;
+                }
+            }
+        }
+    };
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -192,5 +204,6 @@ pub async fn serve_on(
     tokio::select! {
         served = served => served.map_err(ServeError::Transport),
         () = overdue => Ok(()),
+        () = looking => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use weir_messages::v1::{CardStatus, Event, GetCaptureStatusResponse, GetStatusRe
 use weir_record::Untracked;
 
 use crate::facts::Facts;
+use crate::health::Troubles;
 use crate::log::RecordLog;
 use crate::streams::Streams;
 
@@ -116,6 +117,17 @@ impl CaptureState {
     }
 }
 
+/// Steps of the system's clock.
+#[derive(Debug, Default)]
+pub struct ClockCounters {
+    /// Times that it was set ahead.
+    pub forward: AtomicU64,
+    /// Times that it was set back.
+    pub back: AtomicU64,
+    /// How far it is behind the times that records have (ns): these stand still until it has caught up.
+    pub behind_ns: AtomicU64,
+}
+
 /// What only the daemon knows of the appliance.
 #[derive(Debug, Default)]
 pub struct ApplianceState {
@@ -125,6 +137,10 @@ pub struct ApplianceState {
     pub flows_in_table: AtomicU64,
     /// What happened.
     pub events: Events,
+    /// What keeps it from its work.
+    pub troubles: Troubles,
+    /// Of the system's clock, where records are stamped by it.
+    pub clock: ClockCounters,
     /// The card, if one is kept.
     card: Mutex<Option<CardStatus>>,
     /// Those of the server, once it runs.
@@ -204,7 +220,7 @@ impl Events {
     }
 
     /// Those behind this number, oldest first.
-    pub(crate) fn after(&self, number: u64) -> Vec<Event> {
+    pub fn after(&self, number: u64) -> Vec<Event> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().filter(|event| event.number > number).cloned().collect()
     }

@@ -777,6 +777,80 @@ async fn clients_that_stand_still_do_not_hold_up_the_end() {
 }
 
 #[tokio::test]
+async fn health_tells_what_does_not_serve_until_it_does_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let troubles = &server.appliance.troubles;
+    let health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    // By their names: all, Record, Flow, Capture, Appliance and AnalysisService.
+    let serving = async || {
+        let mut all = Vec::new();
+        for service in ["", "Record", "Flow", "Capture", "Appliance", "Analysis"] {
+            let service = match service {
+                "" => String::new(),
+                name => format!("weir.v1.{name}Service"),
+            };
+            let request = tonic_health::pb::HealthCheckRequest { service };
+            all.push(health.clone().check(request).await.unwrap().into_inner().status == 1);
+        }
+        all
+    };
+    let until = async |wanted: [bool; 6]| {
+        let reached = async {
+            while serving().await != wanted {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let reached = tokio::time::timeout(WAIT, reached).await;
+        assert!(reached.is_ok(), "{:?}, not {wanted:?}", serving().await);
+    };
+    until([true; 6]).await;
+    troubles.store.store(true, Ordering::Relaxed);
+    until([false, true, true, true, true, true]).await;
+    troubles.measuring.store(true, Ordering::Relaxed);
+    until([false, false, false, false, true, true]).await;
+    troubles.measuring.store(false, Ordering::Relaxed);
+    troubles.store.store(false, Ordering::Relaxed);
+    until([true; 6]).await;
+}
+
+/// Without its log there are no records, and nothing to analyse.
+#[tokio::test]
+async fn a_log_that_cannot_be_written_does_not_serve() {
+    let config = Config {
+        directory: "/proc/none".into(),
+        limit_bytes: 1 << 20,
+    };
+    let error = RecordLog::open(config.clone()).unwrap_err();
+    let services = Services {
+        log: Arc::new(RecordLog::without_files(config, &error)),
+        facts: Arc::new(FactStore::new(Limits::default())),
+        analyst: None,
+        capture: Arc::new(CaptureState::default()),
+        appliance: Arc::new(ApplianceState::default()),
+        access: Access::default(),
+        heartbeat: WAIT,
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve_on(listener, services, std::future::pending()));
+    let channel = Channel::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect()
+        .await
+        .unwrap();
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    for (name, status) in [("", 2), ("weir.v1.RecordService", 2), ("weir.v1.CaptureService", 1)] {
+        let request = tonic_health::pb::HealthCheckRequest { service: name.into() };
+        assert_eq!(
+            health.check(request).await.unwrap().into_inner().status,
+            status,
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn capture_status_health_and_reflection_answer() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;

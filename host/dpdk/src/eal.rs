@@ -1,11 +1,12 @@
 //! The environment of DPDK (EAL): started once per process, in a thread of its own.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::Read;
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, IntoRawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -101,7 +102,7 @@ impl Eal {
                 format!("no thread could be made to start DPDK: {error}"),
             )),
         };
-        outcome.map_err(|error| error.hint(start_hint(config)))?;
+        outcome.map_err(|error| error.hint(&start_hint(config)))?;
         let shared = EalShared {
             pci: config.pci,
             shelf: Mutex::new(PoolShelf::default()),
@@ -212,11 +213,57 @@ fn check_runtime_directory() -> Result<()> {
     })
 }
 
-fn start_hint(config: &EalConfig) -> &'static str {
+fn start_hint(config: &EalConfig) -> String {
     if config.hugepages {
-        "reserve hugepages (sysctl vm.nr_hugepages=256) or start without them"
+        hugepages_hint(
+            config.memory_mib,
+            &free_hugepages(Path::new("/sys/kernel/mm/hugepages")),
+        )
     } else {
-        "check `ulimit -v` and free memory, or ask for less packet memory"
+        "check `ulimit -v` and free memory, or ask for less packet memory".to_owned()
+    }
+}
+
+/// Sizes of hugepages in KiB, and how many are free of each; empty where the system has none.
+fn free_hugepages(folder: &Path) -> BTreeMap<u64, u64> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let pool = |entry: DirEntry| {
+        let name = entry.file_name();
+        let size = name
+            .to_str()?
+            .strip_prefix("hugepages-")?
+            .strip_suffix("kB")?
+            .parse()
+            .ok()?;
+        let free = std::fs::read_to_string(entry.path().join("free_hugepages")).ok()?;
+        Some((size, free.trim().parse().ok()?))
+    };
+    entries.filter_map(pool).collect()
+}
+
+/// What to do about too few hugepages, if it is that.
+fn hugepages_hint(mib: u32, free: &BTreeMap<u64, u64>) -> String {
+    if free.is_empty() {
+        return format!(
+            "a PCI device takes {mib} MiB of hugepages, and this kernel has none (no /sys/kernel/mm/hugepages); an eth: port takes ordinary memory"
+        );
+    }
+    let there: Vec<_> = free.iter().map(|(kib, free)| format!("{free} of {kib} kB")).collect();
+    let there = there.join(", ");
+    let wanted = u64::from(mib) << 10;
+    match free.iter().map(|(kib, free)| kib * free).sum::<u64>() >= wanted {
+        // More than one node, or what others have taken: the numbers tell.
+        true => {
+            format!("{mib} MiB of hugepages are wanted and there are enough free (/sys/kernel/mm/hugepages: {there})")
+        }
+        false => {
+            let pages = wanted.div_ceil(2048);
+            format!(
+                "a PCI device takes {mib} MiB of hugepages, and too few are free (/sys/kernel/mm/hugepages: {there}): sysctl -w \
+                 vm.nr_hugepages={pages} reserves them where they are of 2048 kB, the same line in /etc/sysctl.d/ does so at each start of the \
+                 machine; an eth: port takes ordinary memory"
+            )
+        }
     }
 }
 
@@ -265,4 +312,21 @@ pub(crate) fn log_text() -> String {
     };
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !says_nothing(line)).collect();
     lines.join("; ").chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn too_few_hugepages_are_told_with_what_is_there_and_what_to_do() {
+        let none = free_hugepages(Path::new("/nonexistent"));
+        assert!(hugepages_hint(512, &none).contains("this kernel has none"));
+        let told = hugepages_hint(512, &BTreeMap::from([(2048, 3), (1 << 20, 0)]));
+        for part in ["takes 512 MiB", "3 of 2048 kB, 0 of 1048576 kB", "vm.nr_hugepages=256"] {
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(hugepages_hint(512, &BTreeMap::from([(1 << 20, 1)])).contains("enough free"));
+    }
 }

@@ -4,6 +4,7 @@
 //! reports nothing, net_af_xdp not the frames for which its ring was full. The sockets are in
 //! this process, so the kernel can be asked directly.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fs::DirEntry;
@@ -45,17 +46,31 @@ impl Interface {
         })
     }
 
-    /// The state now; `None` when the system does not tell.
-    pub(crate) fn link(&self) -> Option<LinkState> {
+    /// The name now. By the number: a name may be given to another one, or change.
+    fn name(&self) -> io::Result<CString> {
         let mut name = [0 as c_char; libc::IF_NAMESIZE];
-        // By its number: a name may be given to another one, or change. SAFETY: room for the longest name.
+        // SAFETY: room for the longest name.
         if unsafe { libc::if_indextoname(self.index, name.as_mut_ptr()) }.is_null() {
-            let is_gone = io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO);
-            return is_gone.then_some(LinkState::Gone);
+            return Err(io::Error::last_os_error());
         }
         // SAFETY: the call has written a NUL-terminated name.
-        let name = unsafe { CStr::from_ptr(name.as_ptr()) };
-        let answer = ask(name, libc::SIOCGIFFLAGS).ok()?;
+        Ok(unsafe { CStr::from_ptr(name.as_ptr()) }.to_owned())
+    }
+
+    /// Frames that the kernel was given to send there, by whomever, and dropped or could not send; `None` when the system
+    /// does not tell.
+    pub(crate) fn unsent(&self) -> Option<u64> {
+        let table = std::fs::read_to_string("/proc/thread-self/net/dev").ok()?;
+        unsent(&table, self.name().ok()?.to_str().ok()?)
+    }
+
+    /// The state now; `None` when the system does not tell.
+    pub(crate) fn link(&self) -> Option<LinkState> {
+        let name = match self.name() {
+            Ok(name) => name,
+            Err(error) => return (error.raw_os_error() == Some(libc::ENXIO)).then_some(LinkState::Gone),
+        };
+        let answer = ask(&name, libc::SIOCGIFFLAGS).ok()?;
         // SAFETY: SIOCGIFFLAGS fills this member of the union.
         let flags = c_int::from(unsafe { answer.ifr_ifru.ifru_flags });
         let up = libc::IFF_UP | libc::IFF_RUNNING;
@@ -68,10 +83,58 @@ impl Interface {
 }
 
 fn mtu(name: &CStr) -> io::Result<u32> {
-    let answer = ask(name, libc::SIOCGIFMTU)?;
+    Ok(mtu_of(&ask(name, libc::SIOCGIFMTU)?))
+}
+
+fn mtu_of(answer: &libc::ifreq) -> u32 {
     // SAFETY: SIOCGIFMTU fills this member of the union.
     let mtu = unsafe { answer.ifr_ifru.ifru_mtu };
-    Ok(u32::try_from(mtu).unwrap_or(0))
+    u32::try_from(mtu).unwrap_or(0)
+}
+
+/// The MTU of an interface, for those who ask with each burst: nobody tells when it is set.
+#[derive(Debug)]
+pub(crate) struct Mtu {
+    interface: Interface,
+    name: RefCell<CString>,
+    socket: OwnedFd,
+}
+
+impl Mtu {
+    pub(crate) fn of(interface: &Interface) -> io::Result<Self> {
+        Ok(Self {
+            interface: interface.clone(),
+            name: RefCell::new(interface.name()?),
+            socket: socket(libc::AF_INET, libc::SOCK_DGRAM)?,
+        })
+    }
+
+    /// In bytes, now; `None` when the interface is gone.
+    pub(crate) fn now(&self) -> Option<u32> {
+        let ask = || {
+            let mut request = about(&self.name.borrow()).ok()?;
+            interface_ioctl_on(&self.socket, &mut request, libc::SIOCGIFMTU).ok()?;
+            Some(mtu_of(&request))
+        };
+        ask().or_else(|| {
+            // It may have another name by now.
+            *self.name.borrow_mut() = self.interface.name().ok()?;
+            ask()
+        })
+    }
+}
+
+/// What an interface of `/proc/net/dev` (proc_net(5)) could not send: its errors, and the frames that it dropped.
+fn unsent(table: &str, name: &str) -> Option<u64> {
+    /// Behind those of receiving and `bytes` and `packets`.
+    const ERRORS: usize = 10;
+    let counters = table.lines().find_map(|line| {
+        let (this, counters) = line.split_once(':')?;
+        (this.trim() == name).then_some(counters)
+    })?;
+    let mut sent = counters.split_whitespace().skip(ERRORS);
+    let (errors, dropped) = (sent.next()?, sent.next()?);
+    Some(errors.parse::<u64>().ok()? + dropped.parse::<u64>().ok()?)
 }
 
 /// Ways in which frames are joined on reception: a packet socket gets pieces of up to 64 KiB that never were on the wire.
@@ -161,7 +224,10 @@ fn about(name: &CStr) -> io::Result<libc::ifreq> {
 }
 
 fn interface_ioctl(request: &mut libc::ifreq, question: libc::Ioctl) -> io::Result<()> {
-    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
+    interface_ioctl_on(&socket(libc::AF_INET, libc::SOCK_DGRAM)?, request, question)
+}
+
+fn interface_ioctl_on(socket: &OwnedFd, request: &mut libc::ifreq, question: libc::Ioctl) -> io::Result<()> {
     // SAFETY: a valid ifreq with a NUL-terminated name, which the kernel fills; where it points to a structure, the caller
     // has it for as long.
     match unsafe { libc::ioctl(socket.as_raw_fd(), question, request) } {
@@ -371,8 +437,21 @@ mod tests {
     }
 
     #[test]
+    fn what_an_interface_did_not_send_is_found_by_its_name() {
+        let table = "Inter-|   Receive                                                |  Transmit\n \
+                     face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+                     lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n eth10: 0 0 0 0 0 0 0 0 0 0 3 4 0 0 0 0\n";
+        assert_eq!(unsent(table, "lo"), Some(23));
+        assert_eq!(unsent(table, "eth10"), Some(7));
+        assert_eq!(unsent(table, "eth1"), None);
+        assert_eq!(unsent("lo: 1 2", "lo"), None);
+    }
+
+    #[test]
     fn the_loopback_interface_is_known() {
         let loopback = Interface::find("lo").unwrap();
+        assert!(loopback.unsent().is_some());
+        assert_eq!(Mtu::of(&loopback).unwrap().now(), Some(loopback.mtu));
         assert!(loopback.index > 0 && loopback.mtu >= 1500, "{loopback:?}");
         assert_eq!(loopback.link(), Some(LinkState::Up));
         let removed = Interface {

@@ -10,7 +10,7 @@ use crate::burst::{BURST, Burst, Frame, StampField};
 use crate::device::{Device, Probe, probe_for};
 use crate::eal::{Eal, EalShared, log_text};
 use crate::error::{Error, ErrorKind, Result};
-use crate::netif::{self, DriverSockets, Interface, LinkState, Promiscuous, open_descriptors};
+use crate::netif::{self, DriverSockets, Interface, LinkState, Mtu, Promiscuous, open_descriptors};
 use crate::pool::Mempool;
 use crate::sys;
 
@@ -50,7 +50,8 @@ pub struct PortStats {
     pub missed: u64,
     /// Frames received with errors.
     pub receive_errors: u64,
-    /// Frames that the driver took for sending and dropped.
+    /// Frames that the driver took for sending and dropped, and those that its kernel interface dropped or could not send, whoever
+    /// sent them.
     pub send_errors: u64,
     /// Receive attempts that found no packet buffer.
     pub no_buffer: u64,
@@ -72,7 +73,11 @@ pub struct Port {
     replay: bool,
     cut_length: Option<u32>,
     interface: Option<Interface>,
-    largest_untagged: Option<u32>,
+    /// Its MTU now, and the longest frame without a tag that it takes, as far as it was asked.
+    mtu: Option<Mtu>,
+    largest_untagged: Cell<Option<u32>>,
+    /// What the interface had not sent when the port was opened.
+    unsent_before: Option<u64>,
     sends_segments: bool,
     sockets: RefCell<DriverSockets>,
     promiscuous: Option<Promiscuous>,
@@ -155,7 +160,14 @@ impl Port {
             id,
             device: device.clone(),
             raw_device: info.device,
-            largest_untagged: probe.interface.as_ref().map(largest_untagged),
+            mtu: probe.interface.as_ref().and_then(|interface| Mtu::of(interface).ok()),
+            largest_untagged: Cell::new(
+                probe
+                    .interface
+                    .as_ref()
+                    .map(|interface| largest_untagged(interface.mtu)),
+            ),
+            unsent_before: probe.interface.as_ref().and_then(Interface::unsent),
             interface: probe.interface,
             counts_own_drops: !driver.starts_with("net_af_") && driver != "net_tap",
             driver,
@@ -297,7 +309,7 @@ impl Port {
         if frame.segment_count() > 1 && !self.sends_segments {
             return false;
         }
-        let Some(limit) = self.largest_untagged else {
+        let Some(limit) = self.largest_untagged.get() else {
             return true;
         };
         // The kernel lets a VLAN tag go beyond the MTU, and only for the 802.1Q type (af_packet.c, `tpacket_snd`).
@@ -306,6 +318,17 @@ impl Port {
             .next()
             .is_some_and(|data| data.get(12..14) == Some(&[0x81, 0x00]));
         frame.length() <= limit + if tagged { 4 } else { 0 }
+    }
+
+    /// Asks for the interface's MTU, by which [`Self::takes`] goes from now on; true if it is lower than it was: what was sent since
+    /// it was asked last, and is longer, the kernel has probably dropped without telling. Frames longer than the MTU at the opening are not
+    /// taken in any case: the driver's ring was made for that.
+    pub fn renew_limit(&self) -> bool {
+        let (Some(interface), Some(now)) = (&self.interface, self.mtu.as_ref().and_then(Mtu::now)) else {
+            return false;
+        };
+        let limit = Some(largest_untagged(now.min(interface.mtu)));
+        limit < self.largest_untagged.replace(limit)
     }
 
     /// Whether a received frame was probably cut by the kernel: its length is all that the ring takes.
@@ -324,6 +347,10 @@ impl Port {
         let unreported = self.sockets.borrow_mut().unreported();
         let drops_known = self.counts_own_drops || unreported.is_some();
         let unreported = unreported.unwrap_or_default();
+        let unsent = self.interface.as_ref().and_then(Interface::unsent);
+        let unsent = unsent
+            .zip(self.unsent_before)
+            .map_or(0, |(now, before)| now.saturating_sub(before));
         PortStats {
             received: raw.ipackets,
             received_bytes: raw.ibytes,
@@ -331,7 +358,7 @@ impl Port {
             sent_bytes: raw.obytes,
             missed: raw.imissed + unreported.missed,
             receive_errors: raw.ierrors + unreported.receive_errors,
-            send_errors: raw.oerrors + unreported.send_errors,
+            send_errors: raw.oerrors + unreported.send_errors + unsent,
             no_buffer: raw.rx_nombuf,
             drops_known,
         }
@@ -406,9 +433,9 @@ fn usual_buffers(data_bytes: u16) -> u32 {
     (FRAME_DATA / u32::from(data_bytes.max(1))).clamp(1024, 16_384)
 }
 
-fn largest_untagged(interface: &Interface) -> u32 {
+fn largest_untagged(mtu: u32) -> u32 {
     const ETHERNET_HEADER: u32 = 14;
-    interface.mtu.saturating_add(ETHERNET_HEADER)
+    mtu.saturating_add(ETHERNET_HEADER)
 }
 
 fn is_pci_address(device: &Device) -> bool {
@@ -465,7 +492,9 @@ fn pcap_stamp() -> Option<StampField> {
 fn open_hint(device: &Device) -> &'static str {
     match device {
         Device::Pcap(_) => "the file must be an uncompressed pcap or pcapng of Ethernet frames",
-        Device::Eth(_) => "the interface must be up and the process needs CAP_NET_RAW (root)",
+        Device::Eth(_) => {
+            "the interface must be up and the process needs CAP_NET_RAW, CAP_NET_ADMIN and room to lock memory, ulimit -l unlimited (root has all of it)"
+        }
         Device::Xdp(_) => {
             "the interface must be up and the process needs root; the interface takes one XDP program at a time"
         }

@@ -82,9 +82,9 @@ impl PortReport {
 pub struct ForwardDrops {
     /// The other side's queue stayed full for all attempts.
     pub queue_full: u64,
-    /// Longer than the other side takes.
+    /// Longer than the other side takes. When its MTU is lowered, at most one burst among them may have been sent before.
     pub too_long: u64,
-    /// Taken by the other side's driver, which could not send them.
+    /// Taken by the other side's driver, which could not send them, or whose interface dropped them.
     pub send_errors: u64,
 }
 
@@ -220,7 +220,7 @@ pub fn inline(
             any = true;
             let now = utc_now_ns();
             let measured = burst.share();
-            let outcome = forward(&mut burst, &ports[1 - number]);
+            let outcome = forward(&mut burst, &measured, &ports[1 - number]);
             state.count_received(number, &measured, port);
             state.count_forwarded(number, &outcome);
             state.measure(number, &measured, port, now);
@@ -242,9 +242,13 @@ struct Forwarded {
     too_long: u64,
 }
 
-/// Sends all of a burst; what the port does not take is given back.
-fn forward(burst: &mut Burst<'_>, out: &Port) -> Forwarded {
-    let too_long = burst.retain(|frame| out.takes(frame)) as u64;
+/// Sends all of a burst; what the port does not take is given back. `all`: the same frames, which stay.
+fn forward(burst: &mut Burst<'_>, all: &Burst<'_>, out: &Port) -> Forwarded {
+    if burst.iter().any(|frame| !out.takes(&frame)) {
+        // It may take more by now; nothing was sent since it was asked.
+        out.renew_limit();
+    }
+    let mut too_long = burst.retain(|frame| out.takes(frame));
     let offered = burst.len();
     for _ in 0..SEND_ATTEMPTS {
         if burst.is_empty() {
@@ -254,10 +258,17 @@ fn forward(burst: &mut Burst<'_>, out: &Port) -> Forwarded {
     }
     let queue_full = burst.len();
     burst.clear();
+    let mut accepted = offered - queue_full;
+    // Asked behind the sending, so that no frame can pass unseen between a look and a change.
+    if out.renew_limit() {
+        let now = all.iter().filter(|frame| !out.takes(frame)).count();
+        let lost = now.saturating_sub(too_long).min(accepted);
+        (accepted, too_long) = (accepted - lost, too_long + lost);
+    }
     Forwarded {
-        accepted: (offered - queue_full) as u64,
+        accepted: accepted as u64,
         queue_full: queue_full as u64,
-        too_long,
+        too_long: too_long as u64,
     }
 }
 

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use weir_dpdk::{
-    Burst, Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive,
+    Burst, Device, Eal, EalConfig, ErrorKind, FrameSink, LoopConfig, Port, PortConfig, PortReport, Progress, Until,
+    inline, receive,
 };
 
 /// Set in the child that runs inside the middle namespace.
@@ -171,6 +172,8 @@ fn inside() {
     others(&eal);
     several_queues(&eal);
     oversize(&eal, &tag);
+    lowered(&eal, &tag);
+    refused_by_the_interface(&eal, &tag);
     losses(&eal, &tag);
 
     let missing = Port::open(&eal, &"eth:nosuch0".parse().unwrap(), &PortConfig::default()).unwrap_err();
@@ -302,6 +305,83 @@ fn oversize(eal: &Eal, tag: &str) {
         "{report:?}"
     );
     assert_eq!(report.measured, 4);
+}
+
+/// Sends frames of these lengths from the client.
+fn send_lengths(tag: &str, lengths: &str) {
+    let send = format!(
+        "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('e0',0))\n\
+         for n in ({lengths}):\n s.send(b'\\xff'*6+b'\\x02'*6+b'\\x88\\xb5'+bytes(n-14))\n"
+    );
+    let client = format!("{tag}c");
+    let status = Command::new("ip")
+        .args(["netns", "exec", &client, "python3", "-c", &send])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+/// Runs an inline loop over `mc` and `ms` while `traffic` goes on; the report of `mc`.
+fn forwarding(eal: &Eal, kind: &str, traffic: impl FnOnce()) -> PortReport {
+    let mut ports = [open(eal, &format!("{kind}:mc")), open(eal, &format!("{kind}:ms"))];
+    let (stop, progress) = (AtomicBool::new(false), Progress::default());
+    let mut sink = Counting::default();
+    let (loop_stop, loop_progress, counting) = (&stop, &progress, &mut sink);
+    std::thread::scope(|scope| {
+        let stop = StopOnDrop(&stop);
+        let ports = &mut ports;
+        let running = scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
+        traffic();
+        std::thread::sleep(Duration::from_millis(300));
+        drop(stop);
+        running.join().unwrap().unwrap();
+    });
+    progress.reports()[0]
+}
+
+/// An MTU that is lowered while frames are forwarded: the kernel drops what is longer and tells nobody, so every frame that did not
+/// arrive is to be counted here, those of the first burst, too.
+fn lowered(eal: &Eal, tag: &str) {
+    for kind in ["eth", "xdp"] {
+        sh(&format!("ip link set mc mtu 3000; ip -n {tag}c link set e0 mtu 3000"));
+        let arrived = || {
+            let count = format!("ip netns exec {tag}s cat /sys/class/net/e0/statistics/rx_packets");
+            output(&count).parse::<u64>().unwrap()
+        };
+        let before = arrived();
+        let report = forwarding(eal, kind, || {
+            send_lengths(tag, "1514,1300,1514");
+            std::thread::sleep(Duration::from_millis(100));
+            sh("ip link set ms mtu 1300");
+            send_lengths(tag, "1514,1515,1314,1315,60");
+            // And up again.
+            sh("ip link set ms mtu 1500");
+            send_lengths(tag, "60,1514,1514");
+        });
+        let drops = report.forward_drops;
+        assert_eq!(report.received, 11, "{kind}: {report:?}");
+        assert_eq!(report.forwarded, arrived() - before, "{kind}: {report:?}");
+        assert_eq!(
+            (report.forwarded, drops.too_long, drops.total()),
+            (8, 3, 3),
+            "{kind}: {report:?}"
+        );
+    }
+}
+
+/// What the interface drops after it was handed to it is counted: here as the other end of the wire takes less. (This driver says so
+/// to the packet socket, which tries again with each burst; what is behind waits.)
+fn refused_by_the_interface(eal: &Eal, tag: &str) {
+    let report = forwarding(eal, "eth", || {
+        sh(&format!("ip -n {tag}s link set e0 mtu 1200"));
+        for length in ["60,", "1514,", "60,"] {
+            send_lengths(tag, length);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    assert_eq!((report.received, report.forwarded), (3, 1), "{report:?}");
+    assert_eq!(report.forward_drops.send_errors, 2, "{report:?}");
+    sh(&format!("ip -n {tag}s link set e0 mtu 1500"));
 }
 
 /// What the kernel joins is told, and the interface is as it was when the port is closed.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -114,6 +115,20 @@ impl Sources {
             "weir_flows_in_table",
             "Flows that the engine or the card holds now",
             status.flows_in_table as f64,
+        )?;
+        let clock = &self.appliance.clock;
+        page.counts(
+            "weir_clock_steps",
+            "Times that the system's clock, by which records are stamped, was set",
+            |family| {
+                family.sample(&[("direction", "back")], clock.back.load(Ordering::Relaxed))?;
+                family.sample(&[("direction", "forward")], clock.forward.load(Ordering::Relaxed))
+            },
+        )?;
+        page.gauge(
+            "weir_clock_behind_seconds",
+            "How far the system's clock is behind the times that records have, after it was set back: these stand still until it has caught up",
+            clock.behind_ns.load(Ordering::Relaxed) as f64 / 1e9,
         )?;
         page.gauge(
             "weir_subscribers",
@@ -326,7 +341,7 @@ fn ports(page: &mut Page<'_>, capture: &GetCaptureStatusResponse) -> fmt::Result
     )?;
     page.count(
         "weir_inline_dropped_packets",
-        "Frames that the inline path did not forward: it could not send them, or its port's ring was full when they came",
+        "Frames that the inline path did not forward: too long for the other side, not sent or dropped by its interface, or the port's ring was full when they came",
         capture.forward_drops,
     )
 }

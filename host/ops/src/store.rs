@@ -69,6 +69,11 @@ impl StoreCounters {
         (counts.is_full, counts.fails) = (is_full, true);
     }
 
+    /// What is found is not stored now, for want of room or for another reason.
+    pub fn fails(&self) -> bool {
+        self.lock().fails
+    }
+
     /// Compaction merged so many files with so many rows.
     pub fn compacted(&self, files: u64, rows: u64) {
         let mut counts = self.lock();

@@ -30,6 +30,11 @@ fn page() -> String {
         ..RecordLinkStatus::default()
     });
     let appliance = Arc::new(ApplianceState::default());
+    appliance.clock.back.store(1, std::sync::atomic::Ordering::Relaxed);
+    appliance
+        .clock
+        .behind_ns
+        .store(2_500_000_000, std::sync::atomic::Ordering::Relaxed);
     appliance.set_card(CardStatus {
         phase: "RUNNING".to_owned(),
         unhealthy: vec!["HOST_LOST".to_owned()],
@@ -112,6 +117,9 @@ fn every_state_is_on_the_page() {
         r#"weir_store_expired_rows_total{reason="full",table="connections"} 4"#,
         r#"weir_store_commit_duration_seconds_bucket{le="0.005"} 1"#,
         "weir_store_compacted_files_total 16",
+        r#"weir_clock_steps_total{direction="back"} 1"#,
+        r#"weir_clock_steps_total{direction="forward"} 0"#,
+        "weir_clock_behind_seconds 2.5",
         "weir_store_files 5.0",
         "weir_store_bytes 4096.0",
         "weir_store_full 1.0",

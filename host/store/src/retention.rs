@@ -1,7 +1,7 @@
 //! What goes: hours that are too old, the oldest hours of a store that is too large or of a disk that is full.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::manifest::{Commit, StoredFile};
 use crate::{Store, StoreError, hour};
@@ -28,16 +28,59 @@ impl Expired {
     }
 }
 
+/// UTC ns since 1970.
+fn nanos(time: SystemTime) -> i64 {
+    time.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64)
+}
+
+/// So long before a time (UTC ns).
+fn since(now: i64, keep: Duration) -> i64 {
+    now.saturating_sub(i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// The first hour that is not older than `keep` at `now` (UTC ns). A stretch longer than that without any row does not count:
+/// the clock has jumped ahead, or nobody measured; what is before it goes as time passes behind it. What is
+/// later than `now` tells nothing: the clock was wrong before.
+fn first_kept<'a>(files: impl Iterator<Item = &'a StoredFile>, now: i64, keep: Duration) -> i64 {
+    let mut hours: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    for file in files.filter(|file| file.from <= now) {
+        let (from, to) = hours.entry(file.hour()).or_insert((file.from, file.to));
+        (*from, *to) = ((*from).min(file.from), (*to).max(file.to));
+    }
+    let (mut oldest, mut later) = (since(now, keep), now);
+    for (hour, (from, to)) in hours.into_iter().rev() {
+        let silence = later.saturating_sub(to);
+        if since(later, keep) > to {
+            oldest = oldest.saturating_sub(silence);
+        }
+        if hour < hour::of(oldest) {
+            break;
+        }
+        later = from;
+    }
+    hour::of(oldest)
+}
+
 impl Store {
-    /// Remove what is over the limits at `now`. The time of rows is that of their traffic.
+    /// Remove what is over the limits at `now`, because somebody asks for it. The time of rows is that of their traffic.
     pub fn expire(&mut self, now: SystemTime) -> Result<Option<Expired>, StoreError> {
-        let now = now
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_nanos() as i64);
-        let oldest = self.options.keep.map(|keep| {
-            let keep = i64::try_from(keep.as_nanos()).unwrap_or(i64::MAX);
-            hour::of(now.saturating_sub(keep))
-        });
+        let oldest = self.options.keep.map(|keep| hour::of(since(nanos(now), keep)));
+        self.expire_before(oldest)
+    }
+
+    /// [`Self::expire`] of a daemon, which goes on by itself when the clock is wrong: a stretch longer than what is kept, without
+    /// any row, makes nothing old.
+    pub fn expire_live(&mut self, now: SystemTime) -> Result<Option<Expired>, StoreError> {
+        let oldest = self
+            .options
+            .keep
+            .map(|keep| first_kept(self.manifest.files(), nanos(now), keep));
+        self.expire_before(oldest)
+    }
+
+    /// Remove hours before this one, and the oldest while there is too much.
+    fn expire_before(&mut self, oldest: Option<i64>) -> Result<Option<Expired>, StoreError> {
         let most = self.options.keep_bytes.unwrap_or(u64::MAX);
         let mut bytes = self.manifest.bytes();
         let mut going = Vec::new();

@@ -9,7 +9,7 @@ use tonic::service::Interceptor;
 use tonic::transport::{Certificate, ClientTlsConfig};
 use tonic::{Request, Status};
 use weir_api::access::{Access, Token};
-use weir_api::tls::Identity;
+use weir_api::tls::{Identity, Unusable};
 
 use crate::cli::AccessOptions;
 use crate::error::Failure;
@@ -23,12 +23,23 @@ const TOKEN: &str = "WEIR_TOKEN_FILE";
 pub fn of(options: &AccessOptions) -> Result<Access, Failure> {
     let identity = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => {
-            Some(Identity::from_pem(&read(certificate)?, &read(key)?).map_err(Failure::new)?)
+            let made = Identity::from_pem(&read(certificate)?, &read(key)?);
+            Some(made.map_err(|error| Failure::new(unusable(certificate, key, &error)))?)
         }
         _ => None,
     };
     let token = options.token_file.as_deref().map(token).transpose()?;
     Ok(Access { identity, token })
+}
+
+/// Which file is wrong, and how.
+pub fn unusable(certificate: &Path, key: &Path, error: &Unusable) -> String {
+    let (certificate, key) = (certificate.display(), key.display());
+    match error {
+        Unusable::Certificate(_) => format!("--tls-cert {certificate}: {error}"),
+        Unusable::Key(_) => format!("--tls-key {key}: {error}"),
+        Unusable::Pair(_) => format!("--tls-cert {certificate} and --tls-key {key}: {error}"),
+    }
 }
 
 /// How links to HTTP addresses begin.
@@ -105,8 +116,12 @@ fn named(variable: &str) -> Option<OsString> {
 }
 
 fn token(path: &Path) -> Result<Token, Failure> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
-    Token::parse(&text).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+    parse_token(path, &read(path)?).map_err(Failure::new)
+}
+
+/// The token that a file of these bytes has.
+pub fn parse_token(path: &Path, bytes: &[u8]) -> Result<Token, String> {
+    Token::parse(&String::from_utf8_lossy(bytes)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -73,7 +73,10 @@ fn measure(
     mut keeper: Option<Keeper<Control>>,
     sink: &mut Watched<impl Sink + Send>,
 ) -> Result<Summary, Failure> {
-    let mut analyzer = Analyzer::new(Config::default());
+    let mut analyzer = Analyzer::new(Config {
+        inline: args.ports.inline.is_some(),
+        ..Config::default()
+    });
     let progress = Progress::default();
     let done = AtomicBool::new(false);
     let mut link = None;

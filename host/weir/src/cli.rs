@@ -370,9 +370,10 @@ impl PathOptions {
 }
 
 /// Who may call.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct AccessOptions {
-    /// Answer with TLS, on each address: the server's certificate and those up to the root, in PEM
+    /// Answer with TLS, on each address: the server's certificate and those up to the root, in PEM. weir serve reads this and
+    /// the next two files again when they change
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// Its key, in PEM

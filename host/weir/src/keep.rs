@@ -346,7 +346,7 @@ impl Keeper {
         }
         if self.expired.elapsed() >= EXPIRE {
             self.expired = Instant::now();
-            match store.expire(SystemTime::now()) {
+            match store.expire_live(SystemTime::now()) {
                 Ok(expired) => {
                     tell(expired, "retention");
                     self.count_room(store);

@@ -328,6 +328,11 @@ impl Source {
         self.until.frames.is_some()
     }
 
+    /// Whether frames are stamped by the system's clock: those of a card and of a file have times of their own.
+    pub fn stamps_by_clock(&self) -> bool {
+        self.role != Role::Card && !self.waits()
+    }
+
     /// Moves on while a card's record frames are looked for.
     pub fn pulse(&self) -> Pulse {
         Arc::clone(&self.pulse)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use weir_analysis::{Analyzer, Config, DataBlock, Ends, Opened, Sink, Verdict};
 use weir_api::access::Access;
@@ -35,12 +35,14 @@ use weir_store::tables::Table;
 
 use crate::card::{self, Told};
 use crate::cli::{PathOptions, ServeArgs};
+use crate::clock::{ClockWatch, Step};
 use crate::error::Failure;
 use crate::format::count;
 use crate::keep::{self, Rows};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::open::OpenConnections;
 use crate::queue::{Change, Queue};
+use crate::renewal::Renewal;
 use crate::{access, analyst, say, text, view};
 
 /// Records that the analysis takes from the log at a time.
@@ -50,6 +52,8 @@ const RENEW: Duration = Duration::from_millis(500);
 const RENEW_SHARE: u32 = 20;
 /// How often it is looked what the measuring loop tells of itself.
 const WATCH: Duration = Duration::from_millis(200);
+/// How often it is looked whether the store works, and who may call.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long the log of an inline path has taken all records when it is said to work again.
 const SETTLED: Duration = Duration::from_secs(5);
 /// Silence on a stream before a heartbeat.
@@ -146,6 +150,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     for (source, name, text) in troubles {
         tell(&appliance, Severity::Error, source, name, text);
     }
+    let stamps_by_clock = source.stamps_by_clock();
     let mut keeper = card::keeper(&args.ports, &source.pulse(), told(&log, &appliance))?;
 
     let tables = || Table::ALL.iter().map(|table| table.name());
@@ -243,6 +248,11 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         }
     };
 
+    runtime.spawn(look_around(
+        Renewal::new(&args.access, &services.access),
+        stored,
+        Arc::clone(&appliance),
+    ));
     stop_at_signal(&ASKED)?;
     // What fails in a thread ends the daemon with its reason.
     let failure = Mutex::new(None);
@@ -262,6 +272,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         appliance: &appliance,
         progress: &Measuring::default(),
         is_inline,
+        stamps_by_clock,
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -295,7 +306,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
                 ..Batch::default()
             };
             end_with("the analysis", fail, || {
-                analyze(&log, begin, &facts, &counted, batch, &capture, &measured)
+                analyze(&shown, begin, &facts, &counted, batch, &measured)
             });
             analyzed.store(true, Ordering::Release);
         });
@@ -338,6 +349,25 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Some(error) => Err(error),
         None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Now and then: the files that say who may call, and whether the store works.
+async fn look_around(mut renewal: Option<Renewal>, stored: Option<Arc<StoreCounters>>, appliance: Arc<ApplianceState>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if let Some(stored) = &stored {
+            appliance.troubles.store.store(stored.fails(), Ordering::Relaxed);
+        }
+        for outcome in renewal.iter_mut().flat_map(Renewal::look) {
+            match outcome {
+                Ok(text) => tell(&appliance, Severity::Info, "daemon", "ACCESS_RENEWED", text),
+                Err(error) => {
+                    let text = format!("{error}; what was used before is used on");
+                    tell(&appliance, Severity::Error, "daemon", "ACCESS_FAILS", text);
+                }
+            }
+        }
     }
 }
 
@@ -422,6 +452,7 @@ struct Shown<'a> {
     appliance: &'a ApplianceState,
     progress: &'a Measuring,
     is_inline: bool,
+    stamps_by_clock: bool,
 }
 
 /// Frames to records in the log, until the sources end or the daemon stops. The network does not wait for the log; an inline
@@ -434,6 +465,7 @@ fn measure(source: Source, shown: &Shown<'_>, fail: &(impl Fn(Failure) + Sync)) 
         appliance,
         progress,
         is_inline,
+        ..
     } = *shown;
     let waits = source.waits();
     let queue = Queue::default();
@@ -490,8 +522,10 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
         appliance,
         progress,
         is_inline,
+        stamps_by_clock,
         ..
     } = *shown;
+    let mut clock = stamps_by_clock.then(|| ClockWatch::new(Instant::now(), SystemTime::now()));
     let (mut failed, mut too_long) = (false, vec![false; devices.len()]);
     loop {
         // Asked before looking: the last look sees the end.
@@ -529,7 +563,7 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
             }
             if report.forward_drops.too_long > 0 && !std::mem::replace(&mut too_long[number], true) {
                 let text = format!(
-                    "{device}: a frame was not forwarded, as it is longer than the other side takes: MTUs may differ, or frames were \
+                    "{device}: a frame was not forwarded, as it is longer than the other side takes: MTUs may differ (one was lowered?), or frames were \
                      joined by receive offload (ethtool -K ... gro off lro off), or by a sender on this host (ethtool -K ... tx off \
                      there); later ones are counted"
                 );
@@ -537,13 +571,44 @@ fn watch(shown: &Shown<'_>, devices: &[String], measured: &AtomicBool) {
             }
         }
         if progress.sink_failed() && !std::mem::replace(&mut failed, true) {
+            appliance.troubles.measuring.store(true, Ordering::Relaxed);
             let text = "measuring has failed; an inline path goes on without it until the daemon is started again";
             tell(appliance, Severity::Error, "port", "MEASURING_FAILED", text.to_owned());
+        }
+        if let Some(clock) = &mut clock {
+            let step = clock.look(Instant::now(), SystemTime::now());
+            tell_clock(appliance, step, clock.behind());
         }
         if last {
             return;
         }
         std::thread::sleep(WATCH);
+    }
+}
+
+/// That the clock was set, how far it is `behind` the times that records have, and that it has caught up.
+fn tell_clock(appliance: &ApplianceState, step: Option<Step>, behind: Duration) {
+    let counters = &appliance.clock;
+    let was_behind = counters.behind_ns.swap(behind.as_nanos() as u64, Ordering::Relaxed) > 0;
+    match step {
+        Some(Step::Forward(by)) => {
+            counters.forward.fetch_add(1, Ordering::Relaxed);
+            let text = format!("the system's clock was set forward by {by:.1?}: times of records jump, too");
+            tell(appliance, Severity::Warning, "daemon", "CLOCK_SET", text);
+        }
+        Some(Step::Back(by)) => {
+            counters.back.fetch_add(1, Ordering::Relaxed);
+            let text = format!(
+                "the system's clock was set back by {by:.1?}: times of records stand still for {behind:.1?}, until it has caught up; \
+                 a daemon that is started again begins with the new time"
+            );
+            tell(appliance, Severity::Error, "daemon", "CLOCK_SET", text);
+        }
+        None => {}
+    }
+    if was_behind && behind.is_zero() {
+        let text = "the system's clock has caught up: times of records go on".to_owned();
+        tell(appliance, Severity::Info, "daemon", "CLOCK_CAUGHT_UP", text);
     }
 }
 
@@ -679,16 +744,22 @@ fn alert(change: &FindingChange) {
 
 /// Records of the log from `position` on to facts in the store.
 fn analyze(
-    log: &RecordLog,
+    shown: &Shown<'_>,
     mut position: u64,
     facts: &FactStore,
     counted: &AnalysisCounters,
     batch: Batch,
-    capture: &CaptureState,
     measured: &AtomicBool,
 ) -> Result<(), Failure> {
+    let Shown {
+        log,
+        capture,
+        is_inline,
+        ..
+    } = *shown;
     let mut analyzer = Analyzer::new(Config {
         window: Some(WINDOW),
+        inline: is_inline,
         ..Config::default()
     });
     let mut batch = Watched::live(batch, WINDOW);
@@ -791,6 +862,32 @@ fn analyze(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_is_told_and_counted_until_it_has_caught_up() {
+        let appliance = ApplianceState::new(now());
+        let hour = Duration::from_secs(3600);
+        for (step, behind) in [
+            (None, Duration::ZERO),
+            (Some(Step::Back(hour)), hour),
+            (None, hour / 2),
+            (None, Duration::ZERO),
+            (Some(Step::Forward(hour)), Duration::ZERO),
+        ] {
+            tell_clock(&appliance, step, behind);
+            assert_eq!(
+                appliance.clock.behind_ns.load(Ordering::Relaxed),
+                behind.as_nanos() as u64
+            );
+        }
+        let names: Vec<_> = appliance.events.after(0).into_iter().map(|event| event.name).collect();
+        assert_eq!(names, ["CLOCK_SET", "CLOCK_CAUGHT_UP", "CLOCK_SET"]);
+        let counters = &appliance.clock;
+        assert_eq!(
+            [&counters.back, &counters.forward].map(|count| count.load(Ordering::Relaxed)),
+            [1, 1]
+        );
+    }
 
     #[test]
     fn a_panic_in_a_thread_is_a_failure_with_its_text() {

@@ -38,6 +38,37 @@ fn hours_that_are_too_old_go() {
 }
 
 #[test]
+fn a_clock_that_jumps_does_not_empty_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        keep: Some(Duration::from_secs(3 * 3600)),
+        ..Options::default()
+    };
+    let mut store = Store::open(folder.path(), options).unwrap();
+    store.commit("t", &blocks(0..4, HOUR), None).unwrap();
+    // Years ahead; before 1970; and behind all that is stored.
+    for now in [
+        at(1_000_000, HOUR),
+        SystemTime::UNIX_EPOCH,
+        at(0, HOUR) - Duration::from_secs(86_400),
+    ] {
+        assert_eq!(store.expire_live(now).unwrap(), None);
+    }
+    // What comes is stamped by it, and the rows of before go as it passes: three hours are kept in all.
+    store.commit("t", &blocks(1000..1003, HOUR), None).unwrap();
+    let expired = store.expire_live(at(1002, HOUR)).unwrap().unwrap();
+    assert_eq!((expired.rows["blocks"], expired.to.as_str()), (2, "2026-01-01T01"));
+    store.commit("t", &blocks(1003..1005, HOUR), None).unwrap();
+    assert_eq!(store.expire_live(at(1004, HOUR)).unwrap().unwrap().rows["blocks"], 3);
+    assert_eq!(stored(folder.path()), once(1001..1005));
+    // It is set right: rows of its future do not make others old.
+    store.commit("t", &blocks(10..12, HOUR), None).unwrap();
+    assert_eq!(store.expire_live(at(13, HOUR)).unwrap(), None);
+    let expired = store.expire_live(at(14, HOUR)).unwrap().unwrap();
+    assert_eq!((expired.rows["blocks"], expired.to.as_str()), (1, "2026-01-01T10"));
+}
+
+#[test]
 fn a_store_that_is_too_large_loses_its_oldest_hours() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path(), Options::default()).unwrap();

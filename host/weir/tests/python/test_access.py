@@ -22,13 +22,17 @@ def secrets(tmp_path_factory):
         pytest.skip("openssl is not here: apt-get install openssl")
     folder = tmp_path_factory.mktemp("secrets")
     certificate, key, token = folder / "server.pem", folder / "server.key", folder / "token"
+    make_certificate(certificate, key)
+    token.write_text(TOKEN + "\n")
+    return certificate, key, token
+
+
+def make_certificate(certificate, key):
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     command += ["-subj", "/CN=weir", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
     # An end of its own, no authority: those are refused as servers.
     command += ["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", key, "-out", certificate]
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
-    token.write_text(TOKEN + "\n")
-    return certificate, key, token
 
 
 def query(daemon, what="summary", scheme="https", **environment):
@@ -156,16 +160,63 @@ def test_what_is_no_secret_is_told(tmp_path, secrets):
     certificate, key, _ = secrets
     short = tmp_path / "short"
     short.write_text("guess")
+    other, locked = tmp_path / "other.key", tmp_path / "locked.key"
+    for command in (
+        ["genpkey", "-algorithm", "ed25519", "-out", other],
+        ["pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked],
+    ):
+        subprocess.run(["openssl", *command], check=True, capture_output=True, timeout=PATIENCE)
     for options, text in [
         (["--tls-cert", certificate], "--tls-key"),
-        (["--tls-cert", certificate, "--tls-key", certificate], "certificate or key cannot be used"),
-        (["--tls-cert", key, "--tls-key", key], "certificate or key cannot be used"),
+        (
+            ["--tls-cert", certificate, "--tls-key", certificate],
+            f"--tls-key {certificate}: there is no private key in it: in PEM, it stands between BEGIN PRIVATE KEY",
+        ),
+        (["--tls-cert", key, "--tls-key", key], f"--tls-cert {key}: there is no certificate in it"),
+        (["--tls-cert", DEMO, "--tls-key", key], f"--tls-cert {DEMO}: there is no certificate in it"),
+        (
+            ["--tls-cert", certificate, "--tls-key", other],
+            f"--tls-cert {certificate} and --tls-key {other}: the key is not that of the certificate",
+        ),
+        (["--tls-cert", certificate, "--tls-key", locked], f"--tls-key {locked}: the key has a password"),
         (["--tls-cert", tmp_path / "none", "--tls-key", key], "none: No such file"),
+        (["--tls-cert", certificate, "--tls-key", tmp_path / "none"], "none: No such file"),
         (["--token-file", short], f"{short}: a token has 16"),
     ]:
         with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *options) as daemon:
             assert daemon.process.wait(timeout=PATIENCE) != 0
             assert text in daemon.said
+
+
+def test_files_that_change_are_read_again(tmp_path, secrets):
+    certificate, key, token = (tmp_path / secret.name for secret in secrets)
+    for secret in secrets:
+        shutil.copy(secret, tmp_path)
+    files = ["--tls-cert", certificate, "--tls-key", key, "--token-file", token]
+    with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *files, root=certificate, token=TOKEN) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        # Half written, and none: what was there stays.
+        certificate.write_bytes(secrets[0].read_bytes()[:200])
+        token.write_text("short")
+        daemon.until(lambda: daemon.said.count("what was used before is used on") == 2)
+        assert f"--tls-cert {certificate}: " in daemon.said and f"{token}: a token has" in daemon.said
+        run = query(daemon, WEIR_CA=secrets[0], WEIR_TOKEN_FILE=secrets[2])
+        assert run.returncode == 0, run.stderr
+        # A new certificate with its key, and a new token.
+        make_certificate(certificate, key)
+        token.write_text("another-token-that-is-long\n")
+        daemon.until(lambda: daemon.said.count("for new connections") == 1 and "the token of" in daemon.said)
+        assert query(daemon, WEIR_CA=certificate, WEIR_TOKEN_FILE=token).returncode == 0
+        run = query(daemon, WEIR_CA=secrets[0], WEIR_TOKEN_FILE=token)
+        assert run.returncode == 1 and "certificate" in run.stderr
+        run = query(daemon, WEIR_CA=certificate, WEIR_TOKEN_FILE=secrets[2])
+        assert run.returncode == 1 and "Unauthenticated" in run.stderr
+        # The page and the metrics, too.
+        daemon.token = "another-token-that-is-long"
+        assert daemon.sample("weir_capture_finished") == 1
+        events = query(daemon, "events", WEIR_CA=certificate, WEIR_TOKEN_FILE=token).stdout
+        assert "ACCESS_FAILS" in events and "ACCESS_RENEWED" in events
+        assert "another-token" not in daemon.said
 
 
 def test_an_address_that_others_reach_is_told(tmp_path, secrets):

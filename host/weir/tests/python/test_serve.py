@@ -318,6 +318,42 @@ def test_frames_that_the_kernel_cut_or_lost_count_while_it_runs(tmp_path, space)
         assert daemon.sample("weir_capture_dropped_packets_total") > 1000
 
 
+def test_what_the_full_ring_of_an_inline_port_dropped_was_not_forwarded(tmp_path, space):
+    with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", prefix=within(space, "m")) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+        daemon.process.send_signal(signal.SIGSTOP)
+        subprocess.run([*within(space, "c"), "python3", "-c", FLOOD], check=True, timeout=PATIENCE)
+        daemon.process.send_signal(signal.SIGCONT)
+
+        def all_told():
+            forwarded, lost = (daemon.sample(f"weir_inline_{of}_packets_total") for of in ("forwarded", "dropped"))
+            return forwarded is not None and forwarded + lost == 40_000
+
+        daemon.until(all_told)
+        dropped = daemon.sample("weir_inline_dropped_packets_total")
+        assert dropped == daemon.sample("weir_capture_dropped_packets_total") > 1000
+        # And so says the finding.
+        asked = [*within(space, "m"), WEIR, "query", "findings", "--server", f"http://127.0.0.1:{daemon.grpc}"]
+
+        def told():
+            return subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE).stdout
+
+        daemon.until(lambda: "they are lost to the network" in told())
+        assert f"dropped {dropped:,.0f} frames, which were not forwarded" in told()
+        assert "not loss of the network" not in told()
+
+
+def test_a_lower_mtu_is_followed_and_what_it_costs_is_counted(tmp_path, space):
+    with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", prefix=within(space, "m")) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
+        assert ip(f"-n {space}m link set ms mtu 1300")
+        assert ip(f"-n {space}c neigh add 10.99.0.2 lladdr 02:00:00:00:00:02 dev e0")
+        send = JUMBO.replace("8000", "1400")
+        subprocess.run([*within(space, "c"), "python3", "-c", send], check=True, timeout=PATIENCE)
+        daemon.until(lambda: daemon.sample("weir_inline_dropped_packets_total") == 10)
+        daemon.until(lambda: "eth:mc: a frame was not forwarded, as it is longer" in daemon.said)
+
+
 HANGS = """
 import socket, sys
 listener = socket.create_server(("10.99.0.2", 5001))
