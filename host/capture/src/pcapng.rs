@@ -46,6 +46,8 @@ pub(crate) struct Pcapng {
     big: bool,
     interfaces: Vec<Interface>,
     lost: Lost,
+    /// A packet has come.
+    is_begun: bool,
 }
 
 impl Pcapng {
@@ -104,7 +106,11 @@ impl Pcapng {
             }
             // A last block without its padding is whole all the same.
             let piece = piece.min(have);
-            if let Some(located) = self.block(kind, input.peek(0, length), piece)? {
+            if let Some(mut located) = self.block(kind, input.peek(0, length), piece)? {
+                if kind == SIMPLE_PACKET && !self.is_begun {
+                    located.utc_ns = self.time_at(input, piece).unwrap_or(0);
+                }
+                self.is_begun = true;
                 return Ok(Some(located));
             }
             input.skip(piece);
@@ -144,7 +150,7 @@ impl Pcapng {
                     snap => snap,
                 };
                 let captured = wire.min(snap).min((body_end - 12) as u32);
-                // It has no time: 0 is clamped to the time of the frames around it.
+                // It has no time: 0 is clamped to the time of the frame before it, and the first has that of the next.
                 self.packet(block, piece, 0, 0, 12, captured, wire)
             }
             SECTION => {

@@ -354,7 +354,7 @@ fn simple_and_obsolete_packets() {
         let simple = o.block(3, &[o.u32(900), b"abcd".to_vec()].concat());
         let obsolete = [o.u16(0), o.u16(7), o.words(&[0, 3, 2, 60]), b"xy".to_vec()].concat();
         let bytes = [o.section(), o.interface(1, 4, &[]), simple, o.block(2, &obsolete)].concat();
-        assert_eq!(whole(&bytes), [frame(0, 900, b"abcd"), frame(3_000, 60, b"xy")]);
+        assert_eq!(whole(&bytes), [frame(3_000, 900, b"abcd"), frame(3_000, 60, b"xy")]);
     }
 }
 
@@ -437,6 +437,23 @@ fn interfaces_of_one_port_lost_what_they_lost_together() {
         .filter(|r| r.kind() == Some(Kind::Port) && !r.is_continuation());
     let dropped: Vec<_> = ports.map(|r| (r.arg(), Port::decode(r).dropped)).collect();
     assert_eq!(dropped, [(3, 3), (15, 32)]);
+}
+
+#[test]
+fn a_first_packet_without_time_has_that_of_the_next() {
+    let o = LITTLE;
+    let simple = || o.block(3, &[o.u32(3), b"abc".to_vec()].concat());
+    let begin = [o.section(), o.interface(1, 0, &[])].concat();
+    let times = |blocks: &[Vec<u8>]| whole(&blocks.concat()).iter().map(|f| f.utc_ns).collect::<Vec<_>>();
+    let packet = o.packet(0, 1_700_000_000_000_000, 3, b"abc");
+    let then = 1_700_000_000_000_000_000;
+    assert_eq!(
+        times(&[begin.clone(), simple(), simple(), packet.clone(), simple()]),
+        [then, 0, then, 0],
+        "0 is clamped to the time before"
+    );
+    assert_eq!(times(&[begin.clone(), simple(), simple()]), [0, 0]);
+    assert_eq!(times(&[begin, packet, simple()]), [then, 0]);
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
