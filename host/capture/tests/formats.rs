@@ -480,6 +480,12 @@ fn compressed_in_several_members() {
         let cut = &members[..members.len() - 12];
         let error = read(cut).1.unwrap();
         assert!(matches!(error.cause, Cause::Io(_) | Cause::Cut { .. }), "{error}");
+        let mut damaged = compress(&plain);
+        damaged[10..].fill(0x55);
+        for bytes in [cut, &damaged] {
+            let text = read(bytes).1.unwrap().to_string();
+            assert!(text.contains("copy the file again"), "{text}");
+        }
     }
 }
 
