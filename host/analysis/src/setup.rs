@@ -82,7 +82,7 @@ const UNKNOWN: u64 = u64::MAX;
 const DONE: u8 = 1 << 0;
 /// What came again came after the end of a handshake without repeats.
 const LATE_REPEAT: u8 = 1 << 1;
-/// The input ended before an answer to the only SYN was late.
+/// The input ended before an answer to the only SYN, or to the only SYN-ACK, was late.
 const PENDING: u8 = 1 << 2;
 /// Both agree on a window scale, and the client's first ACK does not look scaled.
 const BARE_ACK: u8 = 1 << 3;
@@ -118,11 +118,12 @@ impl SetupState {
         }
     }
 
-    /// The input ended at `time`; the first SYN was sent at `first_syn`. Until its sender's timer has run out nobody can
-    /// say that the SYN was ignored.
-    pub fn input_ended(&mut self, first_syn: u64, time: u64) {
-        let alone = self.outcome == Outcome::Ignored && self.syn_count == 1 && self.syn_ack_count == 0;
-        if self.is_done() && alone && time.saturating_sub(first_syn) < LONG_FIRST_TIMEOUT {
+    /// The input ended at `time`; the first of SYN and SYN-ACK came at `first`. Until the timer of the last one's sender has
+    /// run out nobody can say that it was ignored.
+    pub fn input_ended(&mut self, first: u64, time: u64) {
+        let alone = self.outcome == Outcome::Ignored && self.syn_count <= 1 && self.syn_ack_count <= 1;
+        let last = first.saturating_add(self.response_ns().unwrap_or(0));
+        if self.is_done() && alone && time.saturating_sub(last) < LONG_FIRST_TIMEOUT {
             self.known |= PENDING;
         }
     }
@@ -329,7 +330,7 @@ impl SetupState {
             }
             (Outcome::Ignored, true) => {
                 "The client did not answer the SYN-ACK, nor did it send its SYN again: it went away or was never there, or \
-                 one of the two was lost; nothing tells which."
+                 one of the two was lost, or the capture ended before; nothing tells which."
             }
             _ => return None,
         })
@@ -711,6 +712,22 @@ mod tests {
         assert_eq!(s.end_seconds(), Some(21.0));
         let (s, _) = setup(SetupEnd::End, &[S], 0, 0, 0);
         assert_eq!(s.end_seconds(), None, "one SYN tells no interval");
+    }
+
+    #[test]
+    fn who_has_had_no_time_to_answer_ignored_nothing() {
+        let pending = |syn_ack, bits, input_ended| {
+            let (mut s, _) = setup(SetupEnd::End, &[S], syn_ack, 0, bits);
+            s.input_ended(S, input_ended);
+            assert_eq!(s.outcome, Outcome::Ignored);
+            s.is_pending()
+        };
+        // The SYN, and the SYN-ACK however late that was.
+        assert!(pending(0, 0, S + S / 100));
+        assert!(!pending(0, 0, 4 * S));
+        assert!(pending(S + S / 100, ANSWERED, S + S / 50));
+        assert!(pending(4 * S, ANSWERED, 5 * S));
+        assert!(!pending(S + S / 100, ANSWERED, 5 * S));
     }
 
     #[test]

@@ -38,6 +38,12 @@ pub enum Cause {
     Corrupt(String),
 }
 
+/// Files and pipes themselves have no such errors.
+fn is_of_decompression(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, InvalidInput, Other, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | Other | UnexpectedEof)
+}
+
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -47,12 +53,18 @@ impl fmt::Display for CaptureError {
             cause,
         } = self;
         match cause {
-            Cause::Io(error) if *frames == 0 => write!(f, "{file}: byte {offset}: cannot be read: {error}"),
             Cause::Io(error) => {
-                write!(
-                    f,
-                    "{file}: byte {offset}: cannot be read: {error}; the {frames} frames before it were used"
-                )
+                write!(f, "{file}: byte {offset}: cannot be read: {error}")?;
+                if *frames > 0 {
+                    write!(f, "; the {frames} frames before it were used")?;
+                }
+                if is_of_decompression(error) {
+                    write!(
+                        f,
+                        "; what is compressed is damaged from here on or cut off: copy the file again"
+                    )?;
+                }
+                Ok(())
             }
             Cause::NotACapture(bytes) => write!(
                 f,

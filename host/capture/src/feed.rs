@@ -13,6 +13,14 @@ use crate::file::CaptureFile;
 /// Fragmented datagrams inside of each other that are followed.
 const MAX_NESTED: usize = 4;
 
+/// It takes the frames of all interfaces beyond.
+const LAST_PORT: u8 = 15;
+
+/// The port of an interface of the file, but in the nic profile.
+fn port_of(interface: u32) -> u8 {
+    interface.min(LAST_PORT.into()) as u8
+}
+
 /// One frame for the engine.
 #[derive(Debug)]
 pub struct Word<'a> {
@@ -92,7 +100,7 @@ impl Feed {
                     if frame.is_astray {
                         time = 0; // it is clamped, and counted so
                     }
-                    frame.interface.min(15) as u8
+                    port_of(frame.interface)
                 }
                 // The card sees no frame before it came.
                 Profile::Nic => match card::port(&frame) {
@@ -106,6 +114,23 @@ impl Feed {
             self.frame(port, time, frame.link, frame.data, frame.wire, &mut word);
         }
         Ok(true)
+    }
+
+    /// Tell an engine what the file says its interfaces lost; on the card that counter is its own.
+    pub fn tell_lost(&self, file: &CaptureFile, engine: &mut Engine) {
+        if self.parser.profile() == Profile::Nic {
+            return;
+        }
+        let mut ports = [None::<u64>; LAST_PORT as usize + 1];
+        for (interface, frames) in file.lost() {
+            let port = &mut ports[usize::from(port_of(interface))];
+            *port = Some(port.unwrap_or(0).saturating_add(frames));
+        }
+        for (port, frames) in (0..).zip(ports) {
+            if let Some(frames) = frames {
+                engine.dropped(port, u32::try_from(frames).unwrap_or(u32::MAX));
+            }
+        }
     }
 
     /// Frames that [`Self::read`] left out because they cannot come to the card ([`card::port`]).

@@ -11,6 +11,7 @@ use weir_engine::LinkType;
 
 use crate::error::{CaptureError, Cause};
 use crate::input::Input;
+use crate::lost::Lost;
 use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
 
@@ -234,12 +235,13 @@ impl CaptureFile {
         (self.read.load(Ordering::Relaxed), self.size)
     }
 
-    /// Frames that the file says its interface lost before it (pcapng statistics).
-    pub fn dropped(&self) -> &[(u32, u64)] {
-        match &self.format {
-            Format::Pcap(_) => &[],
-            Format::Pcapng(pcapng) => pcapng.dropped(),
-        }
+    /// (interface, frames that it lost), as the file has them so far (pcapng).
+    pub fn lost(&self) -> impl Iterator<Item = (u32, u64)> {
+        let lost = match &self.format {
+            Format::Pcap(_) => None,
+            Format::Pcapng(pcapng) => Some(pcapng.lost()),
+        };
+        lost.into_iter().flat_map(Lost::totals)
     }
 }
 

@@ -15,6 +15,7 @@ pub mod file;
 mod input;
 pub mod intake;
 mod length;
+mod lost;
 mod pcap;
 mod pcapng;
 mod records;

@@ -1,10 +1,13 @@
 //! pcapng (draft-ietf-opsawg-pcapng).
 
+use std::ops::Range;
+
 use weir_engine::LinkType;
 
 use crate::error::Cause;
 use crate::file::Located;
 use crate::input::{Input, MAX_PIECE};
+use crate::lost::Lost;
 use crate::pcap::{u16_at, u32_at};
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -42,13 +45,15 @@ enum Resolution {
 pub(crate) struct Pcapng {
     big: bool,
     interfaces: Vec<Interface>,
-    dropped: Vec<(u32, u64)>,
+    lost: Lost,
+    /// A packet has come.
+    is_begun: bool,
 }
 
 impl Pcapng {
-    /// (interface, frames that it lost) by the statistics blocks so far.
-    pub fn dropped(&self) -> &[(u32, u64)] {
-        &self.dropped
+    /// What the interfaces lost, by the blocks so far.
+    pub fn lost(&self) -> &Lost {
+        &self.lost
     }
 
     pub fn next(&mut self, input: &mut Input) -> Result<Option<Located>, Cause> {
@@ -101,9 +106,12 @@ impl Pcapng {
             }
             // A last block without its padding is whole all the same.
             let piece = piece.min(have);
-            let located = self.block(kind, input.peek(0, length), piece)?;
-            if located.is_some() {
-                return Ok(located);
+            if let Some(mut located) = self.block(kind, input.peek(0, length), piece)? {
+                if kind == SIMPLE_PACKET && !self.is_begun {
+                    located.utc_ns = self.time_at(input, piece).unwrap_or(0);
+                }
+                self.is_begun = true;
+                return Ok(Some(located));
             }
             input.skip(piece);
         }
@@ -125,15 +133,14 @@ impl Pcapng {
             ENHANCED_PACKET | PACKET => {
                 need(20, "packet")?;
                 let (number, ticks) = self.number_and_ticks(kind, block);
-                self.packet(
-                    block,
-                    piece,
-                    number,
-                    ticks,
-                    28,
-                    u32_at(block, 20, self.big),
-                    u32_at(block, 24, self.big),
-                )
+                let captured = u32_at(block, 20, self.big);
+                let wire = u32_at(block, 24, self.big);
+                let located = self.packet(block, piece, number, ticks, 28, captured, wire)?;
+                let options = 28 + captured.next_multiple_of(4) as usize;
+                if kind == PACKET || options < body_end {
+                    self.lost_before(kind, number, block, options..body_end);
+                }
+                Ok(located)
             }
             SIMPLE_PACKET => {
                 need(4, "simple packet")?;
@@ -143,7 +150,7 @@ impl Pcapng {
                     snap => snap,
                 };
                 let captured = wire.min(snap).min((body_end - 12) as u32);
-                // It has no time: 0 is clamped to the time of the frames around it.
+                // It has no time: 0 is clamped to the time of the frame before it, and the first has that of the next.
                 self.packet(block, piece, 0, 0, 12, captured, wire)
             }
             SECTION => {
@@ -153,6 +160,7 @@ impl Pcapng {
                     return Err(Cause::Corrupt(format!("pcapng version {major}, only 1 is known")));
                 }
                 self.interfaces.clear();
+                self.lost.next_section();
                 Ok(None)
             }
             INTERFACE => {
@@ -291,10 +299,25 @@ impl Pcapng {
                 dropped = dropped.saturating_add(self.u64_of(value));
             }
         }
-        if let Some((_, total)) = self.dropped.iter_mut().find(|(n, _)| *n == number) {
-            *total = dropped.max(*total);
-        } else if self.dropped.len() < MAX_INTERFACES {
-            self.dropped.push((number, dropped));
+        self.lost.statistics(number, dropped);
+    }
+
+    /// epb_dropcount (4), or the field of the obsolete block, in which all ones are unknown: frames lost between the packet
+    /// before it and this one.
+    #[cold]
+    fn lost_before(&mut self, kind: u32, number: u32, block: &[u8], options: Range<usize>) {
+        let frames = if kind == PACKET {
+            Some(u16_at(block, 10, self.big))
+                .filter(|n| *n != u16::MAX)
+                .map(u64::from)
+        } else {
+            let bytes = block.get(options).unwrap_or_default();
+            Options { bytes, big: self.big }
+                .find(|(code, value)| *code == 4 && value.len() == 8)
+                .map(|(_, value)| self.u64_of(value))
+        };
+        if let Some(frames) = frames.filter(|n| *n > 0) {
+            self.lost.before_packet(number, frames);
         }
     }
 

@@ -6,8 +6,8 @@ use std::io::{Cursor, Read, Write};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 use weir_capture::{CaptureError, CaptureFile, Cause, Feed, Item};
-use weir_engine::{LinkType, Parser, Profile};
-use weir_record::{Untracked, time::tai_from_utc};
+use weir_engine::{Config, Engine, LinkType, Parser, Profile};
+use weir_record::{Kind, Port, Untracked, time::tai_from_utc};
 
 /// Writes numbers in one byte order.
 #[derive(Clone, Copy)]
@@ -354,7 +354,7 @@ fn simple_and_obsolete_packets() {
         let simple = o.block(3, &[o.u32(900), b"abcd".to_vec()].concat());
         let obsolete = [o.u16(0), o.u16(7), o.words(&[0, 3, 2, 60]), b"xy".to_vec()].concat();
         let bytes = [o.section(), o.interface(1, 4, &[]), simple, o.block(2, &obsolete)].concat();
-        assert_eq!(whole(&bytes), [frame(0, 900, b"abcd"), frame(3_000, 60, b"xy")]);
+        assert_eq!(whole(&bytes), [frame(3_000, 900, b"abcd"), frame(3_000, 60, b"xy")]);
     }
 }
 
@@ -370,7 +370,90 @@ fn statistics_say_what_the_interface_lost() {
     let statistics = o.block(5, &[o.words(&[0, 0, 0]), options].concat());
     let mut file = open(&[o.section(), o.interface(1, 0, &[]), statistics].concat()).unwrap();
     assert!(file.next().unwrap().is_none());
-    assert_eq!(file.dropped(), [(0, 9)]);
+    assert_eq!(file.lost().collect::<Vec<_>>(), [(0, 9)]);
+}
+
+/// A packet block with options behind its data.
+fn packet_with_options(o: Order, options: &[u8]) -> Vec<u8> {
+    let head = [0, 0, 1, 3, 60];
+    o.block(6, &[o.words(&head), b"abc\0".to_vec(), options.to_vec()].concat())
+}
+
+#[test]
+fn packets_say_what_was_lost_before_them() {
+    for o in [LITTLE, BIG] {
+        let lost =
+            |frames: u64| packet_with_options(o, &[o.option(1, b"comment"), o.option(4, &o.u64(frames))].concat());
+        let obsolete = |drops: u16| {
+            o.block(
+                2,
+                &[o.u16(0), o.u16(drops), o.words(&[0, 3, 2, 60]), b"xy".to_vec()].concat(),
+            )
+        };
+        let statistics = |frames: u64| o.block(5, &[o.words(&[0, 0, 0]), o.option(5, &o.u64(frames))].concat());
+        let begin = [o.section(), o.interface(1, 0, &[])].concat();
+        let lost_of = |blocks: &[Vec<u8>]| {
+            let mut file = open(&blocks.concat()).unwrap();
+            while file.next().unwrap().is_some() {}
+            file.lost().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            lost_of(&[begin.clone(), lost(2), o.packet(0, 2, 3, b"abc"), lost(3)]),
+            [(0, 5)]
+        );
+        // The number may be unknown.
+        assert_eq!(lost_of(&[begin.clone(), obsolete(7), obsolete(u16::MAX)]), [(0, 7)]);
+        // The same frames again; and in another section others.
+        assert_eq!(
+            lost_of(&[begin.clone(), lost(2), statistics(2), statistics(6)]),
+            [(0, 6)]
+        );
+        assert_eq!(
+            lost_of(&[begin.clone(), statistics(7), begin.clone(), lost(1), statistics(4)]),
+            [(0, 11)]
+        );
+    }
+}
+
+#[test]
+fn interfaces_of_one_port_lost_what_they_lost_together() {
+    let o = LITTLE;
+    let interfaces = o.interface(1, 0, &[]).repeat(18);
+    let statistics = |number: u32| {
+        o.block(
+            5,
+            &[o.words(&[number, 0, 0]), o.option(5, &o.u64(u64::from(number)))].concat(),
+        )
+    };
+    let bytes = [o.section(), interfaces, statistics(3), statistics(15), statistics(17)].concat();
+    let mut file = open(&bytes).unwrap();
+    assert!(file.next().unwrap().is_none());
+    let mut engine = Engine::new(Config::file());
+    Feed::new(Parser::default()).tell_lost(&file, &mut engine);
+    let mut records = Vec::new();
+    engine.finish(&mut records);
+    let ports = records
+        .iter()
+        .filter(|r| r.kind() == Some(Kind::Port) && !r.is_continuation());
+    let dropped: Vec<_> = ports.map(|r| (r.arg(), Port::decode(r).dropped)).collect();
+    assert_eq!(dropped, [(3, 3), (15, 32)]);
+}
+
+#[test]
+fn a_first_packet_without_time_has_that_of_the_next() {
+    let o = LITTLE;
+    let simple = || o.block(3, &[o.u32(3), b"abc".to_vec()].concat());
+    let begin = [o.section(), o.interface(1, 0, &[])].concat();
+    let times = |blocks: &[Vec<u8>]| whole(&blocks.concat()).iter().map(|f| f.utc_ns).collect::<Vec<_>>();
+    let packet = o.packet(0, 1_700_000_000_000_000, 3, b"abc");
+    let then = 1_700_000_000_000_000_000;
+    assert_eq!(
+        times(&[begin.clone(), simple(), simple(), packet.clone(), simple()]),
+        [then, 0, then, 0],
+        "0 is clamped to the time before"
+    );
+    assert_eq!(times(&[begin.clone(), simple(), simple()]), [0, 0]);
+    assert_eq!(times(&[begin, packet, simple()]), [then, 0]);
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -397,6 +480,12 @@ fn compressed_in_several_members() {
         let cut = &members[..members.len() - 12];
         let error = read(cut).1.unwrap();
         assert!(matches!(error.cause, Cause::Io(_) | Cause::Cut { .. }), "{error}");
+        let mut damaged = compress(&plain);
+        damaged[10..].fill(0x55);
+        for bytes in [cut, &damaged] {
+            let text = read(bytes).1.unwrap().to_string();
+            assert!(text.contains("copy the file again"), "{text}");
+        }
     }
 }
 

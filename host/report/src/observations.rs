@@ -159,7 +159,7 @@ fn without_faults(summary: &v1::Summary, spent: &Spent, unanswered: u64) -> Text
     parts.sort_by(|a, b| b.value.total_cmp(&a.value));
     let still = (unanswered > 0).then(|| {
         format!(
-            "{} had no answer yet when the capture ended: a longer one tells whether any came.",
+            "{} had not been set up yet when the capture ended: a longer one tells whether they were.",
             connections(unanswered)
         )
     });
@@ -569,7 +569,7 @@ mod tests {
         assert_eq!(said(&summary, 0), "Nothing was found that needs mending.");
         assert_eq!(
             said(&summary, 2),
-            "2 connections had no answer yet when the capture ended: a longer one tells whether any came."
+            "2 connections had not been set up yet when the capture ended: a longer one tells whether they were."
         );
     }
 

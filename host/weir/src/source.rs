@@ -223,14 +223,7 @@ pub fn read_watched(
             }
         }
     }
-    // On the card this counter is its own.
-    let dropped = match options.profile {
-        Profile::Full => file.dropped(),
-        Profile::Nic => &[],
-    };
-    for &(interface, frames) in dropped {
-        engine.dropped(interface.min(15) as u8, u32::try_from(frames).unwrap_or(u32::MAX));
-    }
+    feed.tell_lost(&file, &mut engine);
     while engine.finish_some(FRAMES_AT_A_TIME, &mut records) {
         take(&records);
         records.clear();
