@@ -147,7 +147,7 @@ const REST: u64 = 1_000_000_000;
 const MOST_WINDOW: u32 = 1 << 30;
 
 /// s of a round trip to ns.
-fn nanoseconds(seconds: f64) -> u64 {
+pub(crate) fn nanoseconds(seconds: f64) -> u64 {
     // As `round`, which is a call.
     (seconds * 1e9 + 0.5) as u64
 }

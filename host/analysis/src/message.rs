@@ -8,7 +8,7 @@ use weir_record::{ClientHow, CloseCause, FlowId, TunnelKind};
 
 use crate::ceilings::{ceilings, inferred_scale};
 use crate::closing::{Kind, closing};
-use crate::flow::Flow;
+use crate::flow::{Flow, nanoseconds};
 use crate::given::Given;
 use crate::limits::{Cause, Charges, Transfer};
 use crate::losses::Counts;
@@ -129,6 +129,8 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given
     let rtt = flow.rtt.summary(side);
     let windows = flow.windows[side].bytes(flow.setup.scale(side).unwrap_or(0));
     let small = flow.extras.trouble().map_or(0, |t| t.small_windows[side]);
+    // Samples have fewer digits than s in f64: those behind ns are none, and dialogues do not have them.
+    let whole = |time: f64| seconds(nanoseconds(time));
     // Windows are kept with the transfers that they hold.
     let silly = |side: usize| {
         flow.extras
@@ -173,9 +175,9 @@ fn direction(flow: &Flow, side: usize, close: CloseCounts, shares: Shares, given
         min_window: windows.map(|w| w.0),
         max_window: windows.map(|w| w.1),
         rtt: Some(v1::Rtt {
-            min_seconds: rtt.min,
-            median_seconds: rtt.median,
-            p95_seconds: rtt.p95,
+            min_seconds: rtt.min.map(whole),
+            median_seconds: rtt.median.map(whole),
+            p95_seconds: rtt.p95.map(whole),
             samples: rtt.samples,
             delayed_ack_share: share_of_acks(flow, side, |transfer| transfer.delayed_acks),
             marked_ack_share: share_of_acks(flow, side, |transfer| transfer.marked_acks)

@@ -195,7 +195,11 @@ async fn work<T: Send + 'static>(
     done.map_err(|_| Refused::internal("this answer broke down; please report it"))?
 }
 
-async fn list(State(server): State<Arc<Server>>) -> Result<Reply, Refused> {
+async fn list(
+    State(server): State<Arc<Server>>,
+    pairs: Result<Pairs, extract::rejection::QueryRejection>,
+) -> Result<Reply, Refused> {
+    params(pairs)?.end()?;
     let captures = Arc::clone(&server.captures);
     work(&server, move || {
         Ok(Reply::json(&json!({
@@ -207,12 +211,22 @@ async fn list(State(server): State<Arc<Server>>) -> Result<Reply, Refused> {
     .await
 }
 
-async fn object(State(server): State<Arc<Server>>, extract::Path(id): extract::Path<String>) -> Result<Reply, Refused> {
+async fn object(
+    State(server): State<Arc<Server>>,
+    extract::Path(id): extract::Path<String>,
+    pairs: Result<Pairs, extract::rejection::QueryRejection>,
+) -> Result<Reply, Refused> {
+    params(pairs)?.end()?;
     let captures = Arc::clone(&server.captures);
     work(&server, move || Ok(Reply::json(&captures.object(&id)?))).await
 }
 
-async fn close(State(server): State<Arc<Server>>, extract::Path(id): extract::Path<String>) -> Result<Reply, Refused> {
+async fn close(
+    State(server): State<Arc<Server>>,
+    extract::Path(id): extract::Path<String>,
+    pairs: Result<Pairs, extract::rejection::QueryRejection>,
+) -> Result<Reply, Refused> {
+    params(pairs)?.end()?;
     server.captures.close(&id)?;
     Ok(Reply::json(&json!({})))
 }
@@ -327,7 +341,11 @@ async fn upload(
 }
 
 /// Changes as they come.
-async fn events(State(server): State<Arc<Server>>) -> Sse<impl Stream<Item = Result<Event, axum::Error>>> {
+async fn events(
+    State(server): State<Arc<Server>>,
+    pairs: Result<Pairs, extract::rejection::QueryRejection>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Refused> {
+    params(pairs)?.end()?;
     let (send, receive) = mpsc::channel(16);
     let captures = Arc::clone(&server.captures);
     tokio::spawn(async move {
@@ -358,7 +376,7 @@ async fn events(State(server): State<Arc<Server>>) -> Sse<impl Stream<Item = Res
             }
         }
     });
-    Sse::new(ReceiverStream::new(receive)).keep_alive(KeepAlive::new().interval(SILENCE))
+    Ok(Sse::new(ReceiverStream::new(receive)).keep_alive(KeepAlive::new().interval(SILENCE)))
 }
 
 /// Captures that are not as they were told, and those that are gone.

@@ -662,6 +662,12 @@ async fn wrong_parameters_are_named() {
         let message = page.refused(&format!("/captures/1{route}"), 400).await;
         assert!(message.contains(part), "{route}: {message}");
     }
+    for route in ["/captures?x=1", "/captures/1?x=1", "/events?x=1"] {
+        let message = page.refused(route, 400).await;
+        assert!(message.contains("\"x\""), "{route}: {message}");
+    }
+    let (status, _) = page.ask(Method::POST, "/captures/1/close?x=1", Body::empty()).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
     let long = "a".repeat(20_000);
     page.refused(&format!("/captures/1/connections?filter={long}"), 400)
         .await;

@@ -153,11 +153,7 @@ fn round_trips(dialogue: &Dialogue, analysis: &Analysis) {
         (&dialogue.server_to_client, smallest(|c| &c.server_to_client)),
     ] {
         let told = told.as_ref().and_then(|side| side.rtt_min_seconds);
-        let is_same = match (told, truth) {
-            (Some(told), Some(truth)) => (told - truth).abs() <= 1e-6 * truth + 1e-9,
-            (told, truth) => told.is_none() && truth.is_none(),
-        };
-        assert!(is_same, "{dialogue:?}: {truth:?}");
+        assert_eq!(told, truth, "{dialogue:?}");
     }
 }
 

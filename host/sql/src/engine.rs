@@ -205,7 +205,8 @@ fn runtime(store: &Path, limits: &Limits) -> Result<Arc<RuntimeEnv>, DataFusionE
 
 fn register(session: &mut SessionState, hosts: Hosts) -> Result<(), DataFusionError> {
     use datafusion::execution::FunctionRegistry;
-    for function in functions::scalar(hosts) {
+    let limited = functions::limited(session)?;
+    for function in functions::scalar(hosts).into_iter().chain(limited) {
         session.register_udf(function)?;
     }
     for function in functions::aggregate() {

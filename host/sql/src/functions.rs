@@ -1,5 +1,6 @@
-//! What SQL lacks for this field: sequence arithmetic, subnets, names of hosts, percentiles by rank.
+//! What SQL lacks for this field: sequence arithmetic, subnets, names of hosts, percentiles by rank; and limits of what it has.
 
+mod bounded;
 mod host_name;
 mod percentile_disc;
 mod sequence;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
+use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{
     AggregateUDF, ColumnarValue, DocSection, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -30,6 +32,13 @@ pub fn scalar(hosts: Hosts) -> Vec<Arc<ScalarUDF>> {
     .into_iter()
     .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
     .collect()
+}
+
+/// Of the engine's own functions those that must be kept from taking all memory, in place of themselves.
+pub fn limited(engine: &impl FunctionRegistry) -> Result<Vec<Arc<ScalarUDF>>> {
+    let functions = bounded::BOUNDED.into_iter();
+    let limited = functions.map(|(name, estimate)| Ok(Arc::new(bounded::bounded(&*engine.udf(name)?, estimate))));
+    limited.collect()
 }
 
 /// The functions of groups of rows.

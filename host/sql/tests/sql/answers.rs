@@ -356,6 +356,64 @@ async fn memory_is_limited_and_may_be_spilled() {
 }
 
 #[tokio::test]
+async fn functions_that_make_much_of_little_are_limited() {
+    let (_folder, engine) = sample();
+    for much in [
+        "SELECT range(0, 1000000000)",
+        "SELECT range(1000000000)",
+        "SELECT range(1000000000, 0, -1)",
+        "SELECT generate_series(TIMESTAMP '2000-01-01', TIMESTAMP '2026-01-01', INTERVAL '1 second')",
+        "SELECT generate_series(DATE '1900-01-01', DATE '2100-01-01', INTERVAL '1 day') FROM generate_series(1, 1000)",
+        "SELECT count(*) FROM (SELECT unnest(range(0, value * 100000)) FROM generate_series(1, 100))",
+        "SELECT range(0, 100000) FROM transactions",
+        "SELECT repeat('x', 2000000000)",
+        "SELECT repeat('x', 1000000) FROM transactions",
+        "SELECT max(length(repeat(signature, 100000))) FROM transactions",
+        "SELECT max(length(repeat(tap, 100000))) FROM transactions",
+        "SELECT lpad('x', 100000000)",
+        "SELECT rpad(signature, 1000000, 'ab') FROM transactions",
+        "SELECT replace(repeat('a', 10000), 'a', repeat('b', 10000))",
+        "SELECT array_repeat(1, 1000000000)",
+        "SELECT list_repeat('abc', 100000000)",
+        "SELECT array_resize([1], 1000000000, 2)",
+    ] {
+        let error = fails(&engine, much).await.to_string();
+        assert!(
+            error.contains(" MiB of ") && error.contains("may make 64: ask for less"),
+            "{much}: {error}"
+        );
+    }
+    for (little, answer) in [
+        ("SELECT cardinality(range(0, 1000000))", "1000000"),
+        ("SELECT range(3, 0, -1), range(5, 0), range(NULL)", "[3, 2, 1]|[]|-"),
+        (
+            "SELECT cardinality(generate_series(TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-02', INTERVAL '1 minute'))",
+            "1441",
+        ),
+        (
+            "SELECT cardinality(range(DATE '2026-01-01', DATE '2027-01-01', INTERVAL '1 month'))",
+            "12",
+        ),
+        ("SELECT count(DISTINCT repeat(tap, 2)) > 0 FROM connections", "true"),
+        (
+            "SELECT repeat('ab', NULL), repeat('ab', -1), lpad('x', 3, '-'), rpad('x', 3, '-')",
+            "-||--x|x--",
+        ),
+        (
+            "SELECT replace('aXbX', 'X', '--'), replace('ab', 'c', '-')",
+            "a--b--|ab",
+        ),
+        (
+            "SELECT array_repeat(7, 2), list_repeat('a', 2), array_resize([1], 3, 2)",
+            "[7, 7]|[a, a]|[1, 2, 2]",
+        ),
+        ("SELECT count(*) FROM generate_series(1, 20000000)", "20000000"),
+    ] {
+        assert_eq!(text(&engine, little).await, answer, "{little}");
+    }
+}
+
+#[tokio::test]
 async fn parameters() {
     let (_folder, engine) = sample();
     let query = engine
