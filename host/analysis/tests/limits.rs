@@ -879,7 +879,7 @@ fn with_marks(agreed: bool, marks: usize) -> v1::Analysis {
 /// RFC 3168 6.1.2: who hears of a mark makes its congestion window smaller, although nothing was lost.
 #[test]
 fn a_mark_makes_the_congestion_window_smaller() {
-    let of = |a: &v1::Analysis| only(a).server_to_client.clone().unwrap();
+    let of = |a: &v1::Analysis| only(a).server_to_client.unwrap();
     let limits = |a: &v1::Analysis| of(a).limit_seconds.unwrap();
     let sender = limits(&with_marks(true, 0)).sender;
     assert!(sender > 0.4, "{sender}");

@@ -91,6 +91,7 @@ fn a_connection_has_the_names_of_the_contract() {
         min_seconds: Some(1.0),
         median_seconds: Some(2.0),
         delayed_ack_share: Some(0.25),
+        marked_ack_share: None,
         samples: 3,
     };
     assert_eq!(

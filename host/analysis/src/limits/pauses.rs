@@ -950,6 +950,7 @@ mod tests {
                 ack: 900,
                 flight: 900,
                 window: 40_000,
+                tcp_flags: 0,
             };
             t.sample(60 * MS, &first, Some(40_000), &path);
             let before = SoFar {

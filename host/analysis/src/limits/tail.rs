@@ -210,6 +210,7 @@ mod tests {
                 ack: 1_000 * segments,
                 flight: 500,
                 window: 1_000,
+                tcp_flags: 0,
             };
             t.sample(90 * MS, &ack, None, &TAP_BETWEEN);
             let flown = Flown {

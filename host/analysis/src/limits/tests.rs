@@ -78,6 +78,7 @@ fn what_follows_the_last_ack_is_the_applications() {
             ack: seq,
             flight: 0,
             window: 0,
+            tcp_flags: 0,
         };
         t.sample(time + 100_000, &all, Some(20_000), &path);
         so_far = Some(SoFar {

@@ -167,6 +167,7 @@ mod tests {
                 ack: seq + 1000,
                 flight: size(piece) - 1000,
                 window: 0,
+                tcp_flags: 0,
             };
             t.sample(time + 100_000, &first, Some(window - 1000), &path);
             (seq, last) = (seq + size(piece), time);
