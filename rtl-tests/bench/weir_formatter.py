@@ -338,6 +338,7 @@ class Model:
             ack=self.meta["ack"],
             flight=self.order["flight_after"][trip["side"]],
             window=self.meta["window"],
+            tcp_flags=self.meta["flags"],
         )
 
     def packet(self):
