@@ -1049,8 +1049,6 @@ impl Findings {
     }
 
     fn capture_loss(&self, around: &Surroundings) -> Option<v1::Finding> {
-        const AGAIN: &str = "next: repeat the capture with a larger buffer, a snap length, or at a tap in place of a mirror port before \
-                             trusting rates to the last digit";
         let Surroundings {
             dropped,
             missing,
@@ -1088,24 +1086,21 @@ impl Findings {
         evidence.push(
             "it may also be segments that went another way: routes or links that share the load, of which one is not captured".to_owned(),
         );
-        let (severity, title, next) = match (inline, dropped) {
-            (true, 1..) => (
+        let (severity, title, next) = if inline && dropped > 0 {
+            (
                 "WARNING",
                 "The inline appliance dropped frames: they are lost to the network, and not only to the capture",
                 "next: give the appliance a CPU that nothing else uses, or take it out of the line; weir_inline_dropped_packets_total counts \
                  all that it did not forward",
-            ),
-            // Records do not tell where what made them stands.
-            (false, 1..) => (
+            )
+        } else {
+            // Records do not tell whether what made them stood in the line.
+            (
                 "INFO",
-                "The capture is not complete; unless its source stands inline, this is not loss of the network",
-                AGAIN,
-            ),
-            (_, 0) => (
-                "INFO",
-                "The capture is not complete; this is not loss of the network",
-                AGAIN,
-            ),
+                "The capture is not complete; what it lacks is not counted as loss of the network",
+                "next: repeat the capture with a larger buffer, a snap length, or at a tap in place of a mirror port before trusting rates to \
+                 the last digit",
+            )
         };
         evidence.push(next.to_owned());
         Some(finding(
@@ -1277,15 +1272,11 @@ mod tests {
             evidence,
             "the source says that it dropped 3 frames, which were not forwarded"
         );
-        let (severity, title, evidence) = told(false, 1);
-        assert!(
-            severity == "INFO" && title.contains("unless its source stands inline"),
-            "{title}"
-        );
-        assert_eq!(evidence, "the source says that it dropped 1 frame");
+        assert_eq!(told(false, 1).2, "the source says that it dropped 1 frame");
         // Records that are missing are lost to the analysis alone.
-        for inline in [true, false] {
-            assert!(told(inline, 0).1.ends_with("complete; this is not loss of the network"));
+        for (inline, dropped) in [(true, 0), (false, 0), (false, 1)] {
+            let (severity, title, _) = told(inline, dropped);
+            assert!(severity == "INFO" && title.ends_with("not counted as loss of the network"), "{title}");
         }
     }
 

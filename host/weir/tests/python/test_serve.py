@@ -340,7 +340,7 @@ def test_what_the_full_ring_of_an_inline_port_dropped_was_not_forwarded(tmp_path
 
         daemon.until(lambda: "they are lost to the network" in told())
         assert f"dropped {dropped:,.0f} frames, which were not forwarded" in told()
-        assert "not loss of the network" not in told()
+        assert "not counted as loss" not in told()
 
 
 def test_a_lower_mtu_is_followed_and_what_it_costs_is_counted(tmp_path, space):
