@@ -300,7 +300,7 @@ LAYOUTS = {
         ("ack", 36, 4, 1, True),
         ("flight", 40, 4, 1, True),
         ("window", 44, 2, 1, True),
-        ("tcp_flags", 46, 1, 1, True),
+        ("tcp_flags", 63, 1, 1, True),
     ],
     (Kind.EVENT, False): [
         ("what", 24, 4, 1, True),

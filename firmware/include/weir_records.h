@@ -311,8 +311,8 @@ struct weir_rtt {
     uint8_t ack[4];
     uint8_t flight[4];
     uint8_t window[2];
-    uint8_t tcp_flags;
     uint8_t reserved0[17];
+    uint8_t tcp_flags;
 };
 
 // Evidence. Direction: that of the packet.

@@ -305,8 +305,8 @@ package weir_records_pkg;
 
   // Direction: that of the timed segment; the value is the time from the tap to its receiver and back.
   typedef struct packed {
-    logic [135:0] reserved0;
     logic [7:0] tcp_flags;
+    logic [135:0] reserved0;
     logic [15:0] window;
     logic [31:0] flight;
     logic [31:0] ack;

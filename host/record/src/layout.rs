@@ -1241,7 +1241,7 @@ impl Rtt {
         put::<4>(&mut r, 36, u64::from(self.ack));
         put::<4>(&mut r, 40, u64::from(self.flight));
         put::<2>(&mut r, 44, u64::from(self.window));
-        put::<1>(&mut r, 46, u64::from(self.tcp_flags));
+        put::<1>(&mut r, 63, u64::from(self.tcp_flags));
         r
     }
 
@@ -1254,7 +1254,7 @@ impl Rtt {
             ack: get::<4>(r, 36) as u32,
             flight: get::<4>(r, 40) as u32,
             window: get::<2>(r, 44) as u16,
-            tcp_flags: get::<1>(r, 46) as u8,
+            tcp_flags: get::<1>(r, 63) as u8,
         }
     }
 }
