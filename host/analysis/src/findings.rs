@@ -1276,7 +1276,10 @@ mod tests {
         // Records that are missing are lost to the analysis alone.
         for (inline, dropped) in [(true, 0), (false, 0), (false, 1)] {
             let (severity, title, _) = told(inline, dropped);
-            assert!(severity == "INFO" && title.ends_with("not counted as loss of the network"), "{title}");
+            assert!(
+                severity == "INFO" && title.ends_with("not counted as loss of the network"),
+                "{title}"
+            );
         }
     }
 
