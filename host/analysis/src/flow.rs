@@ -557,6 +557,12 @@ impl Flow {
         trouble.map_or(Again::No, |t| t.losses[side & 1].came_again(seq, time))
     }
 
+    /// Whether it was late before the tap.
+    fn was_late(&self, side: usize, seq: u32, time: u64) -> bool {
+        let trouble = self.extras.trouble();
+        trouble.is_some_and(|t| t.losses[side & 1].was_late(seq, time))
+    }
+
     pub fn client_fin(&self) -> ClientFin {
         // Most have none yet, and the rest of it is further away.
         if !self.sent_fin(0) {
@@ -1099,18 +1105,13 @@ impl Flow {
             tail,
         };
         let left = self.turn.as_mut().map_or(left, |turn| turn.leave(left));
-        let asked_at = done.ends[0].wrapping_sub(done.request_bytes as u32);
-        let was_late = |s: usize, at: u32, time: u64| {
-            let trouble = self.extras.trouble();
-            trouble.is_some_and(|trouble| trouble.losses[s].was_late(at, time))
+        let again = match before.and(done.request_start()) {
+            Some(at) if self.was_late(0, at, done.request_time) => Again::Maybe,
+            Some(at) => self.came_again(0, at, done.request_time),
+            None => Again::No,
         };
-        let again = match before {
-            Some(_) if done.was_asked() && was_late(0, asked_at, done.request_time) => Again::Maybe,
-            Some(_) if done.was_asked() => self.came_again(0, asked_at, done.request_time),
-            _ => Again::No,
-        };
-        let answered_at = done.ends[1].wrapping_sub(done.response_bytes as u32);
-        if let Some(gap) = done.server.filter(|_| was_late(1, answered_at, done.response_time)) {
+        let was_late = |_: &u64| self.was_late(1, done.response_start(), done.response_time);
+        if let Some(gap) = done.server.filter(was_late) {
             done.wait = Some(Wait::or(done.wait, m.to_server.unwrap_or(0), gap));
         }
         let recovery = Recovery {
@@ -1260,9 +1261,8 @@ impl Flow {
 
     /// How long the response had been sent already when the first of it passed, ns: the server's FIN had passed before.
     fn behind_fin(&self, done: &Finished) -> u64 {
-        let begin = done.ends[1].wrapping_sub(done.response_bytes as u32);
         let behind = self.extras.trouble().and_then(|trouble| trouble.losses[1].behind_fin);
-        let fin = behind.filter(|(at, _)| *at == begin && done.response.is_some());
+        let fin = behind.filter(|(at, _)| *at == done.response_start() && done.response.is_some());
         fin.map_or(0, |(_, fin)| done.response_time.saturating_sub(fin))
     }
 

@@ -273,6 +273,11 @@ impl Finished {
             .then(|| self.ends[0].wrapping_sub(self.request_bytes as u32))
     }
 
+    /// Sequence number of the first byte of its response, if it has one.
+    pub(crate) const fn response_start(&self) -> u32 {
+        self.ends[1].wrapping_sub(self.response_bytes as u32)
+    }
+
     /// How far the server's time may be from the truth, ns; `u64::MAX`: all of it may be something else's.
     pub(crate) fn server_uncertain(&self) -> Option<u64> {
         // Whether it had to answer is not known.

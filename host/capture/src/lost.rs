@@ -1,5 +1,8 @@
 //! Frames that a pcapng file says its interfaces lost.
 
+/// Interfaces that are kept, of one section or by their numbers: a bound on memory, far above what captures have.
+pub(crate) const MAX_INTERFACES: usize = 65_536;
+
 /// One interface number; a new section may give it to another interface.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
@@ -26,9 +29,6 @@ pub(crate) struct Lost {
 }
 
 impl Lost {
-    /// Interfaces that are kept: a bound on memory, far above what captures have.
-    const MOST: usize = 65_536;
-
     /// A statistics block says that so many were lost until then.
     pub fn statistics(&mut self, number: u32, frames: u64) {
         if let Some(interface) = self.interface(number) {
@@ -59,7 +59,7 @@ impl Lost {
     fn interface(&mut self, number: u32) -> Option<&mut Interface> {
         let place = match self.interfaces.iter().position(|i| i.number == number) {
             Some(place) => place,
-            None if self.interfaces.len() == Self::MOST => return None,
+            None if self.interfaces.len() == MAX_INTERFACES => return None,
             None => {
                 self.interfaces.push(Interface {
                     number,

@@ -7,7 +7,7 @@ use weir_engine::LinkType;
 use crate::error::Cause;
 use crate::file::Located;
 use crate::input::{Input, MAX_PIECE};
-use crate::lost::Lost;
+use crate::lost::{Lost, MAX_INTERFACES};
 use crate::pcap::{u16_at, u32_at};
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -16,9 +16,6 @@ const PACKET: u32 = 2; // obsolete
 const SIMPLE_PACKET: u32 = 3;
 const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
-
-/// Interfaces of one section that are kept: a bound on memory, far above what captures have.
-const MAX_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
 struct Interface {

@@ -279,26 +279,7 @@ fn oversize(eal: &Eal, tag: &str) {
     for end in ["ip link set mc mtu 4000", &format!("ip -n {tag}c link set e0 mtu 4000")] {
         sh(end);
     }
-    let mut ports = [open(eal, "eth:mc"), open(eal, "eth:ms")];
-    let (stop, progress) = (AtomicBool::new(false), Progress::default());
-    let mut sink = Counting::default();
-    let (loop_stop, loop_progress, counting) = (&stop, &progress, &mut sink);
-    std::thread::scope(|scope| {
-        let stop = StopOnDrop(&stop);
-        let ports = &mut ports;
-        let running = scope.spawn(move || inline(ports, &LoopConfig::default(), counting, loop_stop, loop_progress));
-        let send = "import socket\ns=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('e0',0))\n\
-                    for n in (1514,1515,3000,4014):\n s.send(b'\\xff'*6+b'\\x02'*6+b'\\x88\\xb5'+bytes(n-14))\n";
-        let status = Command::new("ip")
-            .args(["netns", "exec", &format!("{tag}c"), "python3", "-c", send])
-            .status()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(300));
-        drop(stop);
-        running.join().unwrap().unwrap();
-        assert!(status.success());
-    });
-    let report = progress.reports()[0];
+    let report = forwarding(eal, "eth", || send_lengths(tag, "1514,1515,3000,4014"));
     assert_eq!(
         (report.received, report.forwarded, report.forward_drops.too_long),
         (4, 1, 3),

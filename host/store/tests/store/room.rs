@@ -15,14 +15,18 @@ fn at(row: u64, step: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(T0 + row * step)
 }
 
-#[test]
-fn hours_that_are_too_old_go() {
-    let folder = tempfile::tempdir().unwrap();
+fn keeping_three_hours(folder: &Path) -> Store {
     let options = Options {
         keep: Some(Duration::from_secs(3 * 3600)),
         ..Options::default()
     };
-    let mut store = Store::open(folder.path(), options).unwrap();
+    Store::open(folder, options).unwrap()
+}
+
+#[test]
+fn hours_that_are_too_old_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = keeping_three_hours(folder.path());
     store.commit("t", &blocks(0..10, HOUR), None).unwrap();
     assert_eq!(
         store.expire(at(3, HOUR)).unwrap(),
@@ -40,11 +44,7 @@ fn hours_that_are_too_old_go() {
 #[test]
 fn a_clock_that_jumps_does_not_empty_the_store() {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options {
-        keep: Some(Duration::from_secs(3 * 3600)),
-        ..Options::default()
-    };
-    let mut store = Store::open(folder.path(), options).unwrap();
+    let mut store = keeping_three_hours(folder.path());
     store.commit("t", &blocks(0..4, HOUR), None).unwrap();
     // Years ahead; before 1970; and behind all that is stored.
     for now in [

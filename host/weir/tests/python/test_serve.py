@@ -297,6 +297,13 @@ for _ in range(40_000):
 """
 
 
+def flood(daemon, space):
+    """40,000 frames while the daemon stands still: its ring is too small for them."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    subprocess.run([*within(space, "c"), "python3", "-c", FLOOD], check=True, timeout=PATIENCE)
+    daemon.process.send_signal(signal.SIGCONT)
+
+
 def test_frames_that_the_kernel_cut_or_lost_count_while_it_runs(tmp_path, space):
     with Daemon(tmp_path, "--port", "eth:mc", prefix=within(space, "m")) as daemon:
         daemon.until(lambda: daemon.sample("weir_capture_port_up") == 1)
@@ -306,9 +313,7 @@ def test_frames_that_the_kernel_cut_or_lost_count_while_it_runs(tmp_path, space)
         subprocess.run([*within(space, "c"), "python3", "-c", JUMBO], check=True, timeout=PATIENCE)
         daemon.until(lambda: daemon.sample("weir_capture_packets_total") == 10)
         assert daemon.sample("weir_capture_bytes_total") == 10 * (14 + 20 + 8 + 8000)
-        daemon.process.send_signal(signal.SIGSTOP)
-        subprocess.run([*within(space, "c"), "python3", "-c", FLOOD], check=True, timeout=PATIENCE)
-        daemon.process.send_signal(signal.SIGCONT)
+        flood(daemon, space)
 
         def all_told():
             here, lost = (daemon.sample(f"weir_capture_{of}packets_total") for of in ("", "dropped_"))
@@ -321,9 +326,7 @@ def test_frames_that_the_kernel_cut_or_lost_count_while_it_runs(tmp_path, space)
 def test_what_the_full_ring_of_an_inline_port_dropped_was_not_forwarded(tmp_path, space):
     with Daemon(tmp_path, "--inline", "eth:mc", "eth:ms", prefix=within(space, "m")) as daemon:
         daemon.until(lambda: daemon.sample("weir_capture_port_up") == 2)
-        daemon.process.send_signal(signal.SIGSTOP)
-        subprocess.run([*within(space, "c"), "python3", "-c", FLOOD], check=True, timeout=PATIENCE)
-        daemon.process.send_signal(signal.SIGCONT)
+        flood(daemon, space)
 
         def all_told():
             forwarded, lost = (daemon.sample(f"weir_inline_{of}_packets_total") for of in ("forwarded", "dropped"))
