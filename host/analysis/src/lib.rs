@@ -26,7 +26,6 @@ mod lanes;
 mod limits;
 mod losses;
 mod marked;
-mod marks;
 mod message;
 mod numbers;
 mod operations;
@@ -34,9 +33,7 @@ mod overdue;
 mod percentiles;
 pub mod pie;
 mod pieces;
-mod quality;
 mod queues;
-mod refusals;
 mod resets;
 mod route;
 mod rtt;
@@ -49,7 +46,6 @@ mod sink;
 mod slab;
 mod sliding;
 mod slow_start;
-mod stale;
 mod statistics;
 mod summary;
 mod surroundings;
@@ -853,7 +849,7 @@ impl State {
             marked: self.marked.as_ref().map(Marked::message),
             ..self
                 .totals
-                .message(self.findings.rates, self.findings.missed_segments(), signatures)
+                .message(self.findings.rates.sides, self.findings.missed.segments, signatures)
         }
     }
 }
