@@ -35,7 +35,7 @@ use missed::Missed;
 use quality::Quality;
 pub(crate) use rates::Rate;
 use rates::Rates;
-pub use rates::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE};
+pub use rates::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, loss_severity};
 use round_trips::Waiting;
 use stale::Stale;
 
@@ -85,10 +85,10 @@ impl Findings {
         if established {
             self.unanswered
                 .connection(flow, kind, last.and_then(|last| last.unanswered));
-            let is_stale = last.is_some_and(|last| self.stale.is_asked(flow, last));
+            let is_behind = last.is_some_and(|last| self.stale.is_behind(flow, last));
             let is_foreign = self.resets.is_foreign(flow, last);
             self.abortive
-                .connection(flow, kind, is_foreign, last.filter(|_| !is_stale));
+                .connection(flow, kind, is_foreign, last.filter(|_| !is_behind));
         }
     }
 

@@ -64,7 +64,7 @@ use weir_record::{
 
 pub use closing::Kind as CloseKind;
 use findings::Findings;
-pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE};
+pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, loss_severity};
 use flow::{Flow, Pool};
 use given::Given;
 pub use group::{Group, finding};

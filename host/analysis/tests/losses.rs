@@ -2655,6 +2655,11 @@ fn a_request_after_the_servers_fin_is_told() {
     assert_eq!(told(0.5, 100, true), Some((1, 5_000)));
     assert_eq!(told(0.001, 100, false), Some((0, 5_000)), "they met on the way");
     assert_eq!(told(0.5, 31, true), None, "a notice");
+    assert_eq!(
+        told(0.5, 31, false),
+        None,
+        "a notice, and the RST came before the FIN behind it"
+    );
 }
 
 fn found<'a>(a: &'a v1::Analysis, kind: &str) -> Option<&'a v1::Finding> {

@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 
-use weir_analysis::{Class, Ended, Group, Place, Verdict, address, before, finding, lasting, seconds, sign};
+use weir_analysis::{
+    Class, Ended, Group, Place, Verdict, address, before, finding, lasting, loss_severity, seconds, sign,
+};
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::backlog::Transaction;
-use crate::loss::severity;
 use crate::losses::{Loss, Side, chance, percent};
 use crate::names::{about, connections, count, service, several};
 use crate::newest::Newest;
@@ -307,7 +308,7 @@ fn full_queue(name: &str, service: &Service) -> Finding {
     ]);
     finding(
         "ACCEPT_QUEUE",
-        severity(hit, service.connections),
+        loss_severity(hit, service.connections),
         0.8,
         format!(
             "{name} drops the first data of {}: its queue of accepted connections is full",

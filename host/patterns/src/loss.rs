@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, finding as make};
+use weir_analysis::{finding as make, loss_severity};
 use weir_messages::v1::Finding;
 
 use crate::accept_queue::FirstData;
@@ -11,10 +11,6 @@ use crate::names::{count, several};
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
-/// Losses from which on they can be more than a word, and the standard deviations by which their share must then be
-/// above the line.
-const FEW: u64 = 5;
-const ABOVE: f64 = 2.0;
 /// Losses from which on chance and bursts are told apart.
 const LEAST: u64 = 20;
 /// Of repeats that nobody needed, so many may look like losses: where ACKs are late, up to 1 in 280 did in healthy runs.
@@ -260,7 +256,7 @@ fn finding(
     values.extend(sums.cost().map(|cost| ("costSeconds", cost)));
     let mut finding = make(
         "LOSS",
-        severity(sums.total(), sent[0] + sent[1]),
+        loss_severity(sums.total(), sent[0] + sent[1]),
         // By how much more is known than not.
         0.5 + 0.49 * sums.total() as f64 / (sums.total() as f64 + unknown.all as f64 + mistaken),
         format!(
@@ -282,26 +278,6 @@ fn stuck(losses: &[&Loss]) -> Option<u64> {
         .map(|loss| (loss.id, loss.from_server, loss.seq))
         .collect();
     (losses.len() >= STUCK * segments.len()).then_some(segments.len() as u64)
-}
-
-/// How much it matters that `few` of `many` were lost.
-pub(crate) fn severity(few: u64, many: u64) -> &'static str {
-    match at_least(few, many) {
-        s if s > RETRANSMISSION_SEVERE => "CRITICAL",
-        s if s > RETRANSMISSION_LINE => "WARNING",
-        _ => "INFO",
-    }
-}
-
-/// The share of which a few of many are at least a sign: the lower end of Wilson's interval; 0 for too few.
-fn at_least(few: u64, many: u64) -> f64 {
-    if few < FEW {
-        return 0.0;
-    }
-    let (n, z2) = (many as f64, ABOVE * ABOVE);
-    let share = few as f64 / n;
-    let spread = ABOVE * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
-    (share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)
 }
 
 /// How losses stand together.
@@ -415,14 +391,5 @@ mod tests {
             assert!(clustered >= CLUSTERED && sigmas > SURE);
             assert_eq!(is_bursty(&counts, &sent), expected);
         }
-    }
-
-    #[test]
-    fn a_share_of_few_is_no_share() {
-        assert_eq!(at_least(1, 19), 0.0);
-        assert_eq!(at_least(4, 20), 0.0);
-        let low = at_least(50, 1000);
-        assert!(low > 0.037 && low < 0.039, "{low}");
-        assert!(at_least(60_000, 1_000_000) > RETRANSMISSION_SEVERE);
     }
 }

@@ -11,13 +11,12 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use weir_analysis::{
-    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, before, finding as make, lasting, seconds,
-    sign,
+    Class, Ended, Finished, Group, Outcome, Place, SYN_TIMER_LEAST, Verdict, before, finding as make, lasting,
+    loss_severity, seconds, sign,
 };
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
-use crate::loss;
 use crate::losses::{Losses, Periodic, chance, percent};
 use crate::names::{connections, count, several};
 use crate::newest::Newest;
@@ -612,7 +611,7 @@ fn single(all: &Losses, attempts: &[Attempt], sum: &Sum<'_>, aside: Option<Strin
     };
     let mut finding = make(
         "SYN_LOSS",
-        loss::severity(hit, tried),
+        loss_severity(hit, tried),
         // Where nothing tells which was lost, it may be that neither was, and the server was silent.
         0.5 + 0.45 * (sum.lost() - sum.either) as f64 / sum.lost() as f64,
         format!(

@@ -62,8 +62,9 @@ impl Mishaps {
         if 2 * applied < self.stuck {
             applied = 0;
         }
-        let is_seen = applied + self.stripped + self.unheard > 0;
-        if !is_seen && self.ignored == 0 {
+        // A scale that only the tap does not see costs nothing.
+        let costs = applied + self.unheard > 0;
+        if !costs && self.stripped + self.ignored == 0 {
             return None;
         }
         let shift = self.shift;
@@ -82,8 +83,7 @@ impl Mishaps {
                 connections(self.unheard),
             ));
         }
-        // A scale that only the tap does not see costs nothing.
-        if applied + self.unheard > 0 {
+        if costs {
             values.push(("costSeconds", seconds(self.ns)));
             evidence.push(format!(
                 "senders waited {} s in all for such windows there",
@@ -103,18 +103,21 @@ impl Mishaps {
                 1u32 << shift
             ));
         }
-        evidence.push(if is_seen {
-            "it may also be a receiver that really has so little room from then on: its windows would then close at other times, too".to_owned()
+        let otherwise = if costs {
+            "it may also be a receiver that really has so little room from then on: its windows would then close at other times, too"
+        } else if self.stripped > 0 {
+            "it may also be ACKs that the capture missed, or a sender that heeds no windows, as generators of test captures write them"
         } else {
-            "it may also be clients that have so large buffers: a tap at the client shows its SYN-ACK".to_owned()
-        });
+            "it may also be clients that have so large buffers: a tap at the client shows its SYN-ACK"
+        };
+        evidence.push(otherwise.to_owned());
         evidence.push(
             "next: find the box that takes out or ignores the window scale option (firewall, load balancer, old router): compare the SYNs on both sides of it".to_owned(),
         );
         Some(finding(
             "WINDOW_SCALE_MISHAP",
-            if is_seen { "CRITICAL" } else { "WARNING" },
-            if is_seen { 0.9 } else { 0.7 },
+            if costs { "CRITICAL" } else { "WARNING" },
+            if costs { 0.9 } else { 0.7 },
             "A window scale is not applied as agreed".to_owned(),
             evidence,
             &self.group,

@@ -11,6 +11,9 @@ use crate::numbers::{connections, count};
 pub const RETRANSMISSION_LINE: f64 = 0.005;
 /// Ten times the line: severe.
 pub const RETRANSMISSION_SEVERE: f64 = 0.05;
+/// What few are at least counts from so many on, in standard deviations below the share seen.
+const FEW: u64 = 5;
+const ABOVE: f64 = 2.0;
 /// Data packets at which a rate is believed by half.
 const RATE_HALF_CONFIDENCE: f64 = 50.0;
 
@@ -83,7 +86,8 @@ impl Rates {
         if rate <= RETRANSMISSION_LINE {
             return None;
         }
-        let living = total.of_living().value();
+        let alive = total.of_living();
+        let living = alive.value();
         let mut evidence = vec![
             format!(
                 "{} of {} data packets were sent again: {}; the line is {}",
@@ -121,12 +125,10 @@ impl Rates {
         }.to_owned());
         Some(finding(
             "RETRANSMISSION_RATE",
-            if living > RETRANSMISSION_SEVERE {
-                "CRITICAL"
-            } else if living > RETRANSMISSION_LINE {
-                "WARNING"
-            } else {
-                "INFO"
+            match (loss_severity(alive.repeated, alive.data), living > RETRANSMISSION_LINE) {
+                ("CRITICAL", _) => "CRITICAL",
+                (_, true) => "WARNING",
+                (_, false) => "INFO",
             },
             total.data as f64 / (total.data as f64 + RATE_HALF_CONFIDENCE),
             format!("{} of the data packets are retransmissions", percent(rate)),
@@ -141,6 +143,60 @@ impl Rates {
     }
 }
 
+/// How much it matters that `few` of `many` segments were lost, or sent again, as far as so many tell.
+pub fn loss_severity(few: u64, many: u64) -> &'static str {
+    match at_least(few, many) {
+        s if s > RETRANSMISSION_SEVERE => "CRITICAL",
+        s if s > RETRANSMISSION_LINE => "WARNING",
+        _ => "INFO",
+    }
+}
+
+/// The share of which a few of many are at least a sign: the lower end of Wilson's interval; 0 for too few.
+fn at_least(few: u64, many: u64) -> f64 {
+    if few < FEW {
+        return 0.0;
+    }
+    let (n, z2) = (many as f64, ABOVE * ABOVE);
+    let share = few as f64 / n;
+    let spread = ABOVE * (share * (1.0 - share) / n + z2 / (4.0 * n * n)).sqrt();
+    (share + z2 / (2.0 * n) - spread) / (1.0 + z2 / n)
+}
+
 fn percent(share: f64) -> String {
     format!("{:.2} %", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_few_is_no_share() {
+        assert_eq!(at_least(1, 19), 0.0);
+        assert_eq!(at_least(4, 20), 0.0);
+        let low = at_least(50, 1000);
+        assert!(low > 0.037 && low < 0.039, "{low}");
+        assert!(at_least(60_000, 1_000_000) > RETRANSMISSION_SEVERE);
+    }
+
+    #[test]
+    fn one_repeat_of_three_segments_is_not_critical() {
+        let severity = |data, repeated| {
+            let rate = Rate {
+                data,
+                repeated,
+                in_vain: 0,
+            };
+            let found = Rates {
+                sides: [rate, Rate::default()],
+                ..Rates::default()
+            };
+            found.finding().map(|found| found.severity)
+        };
+        assert_eq!(severity(3, 1).as_deref(), Some("WARNING"));
+        assert_eq!(severity(90, 5).as_deref(), Some("WARNING"), "5.6 %, and at least 2.4 %");
+        assert_eq!(severity(900, 90).as_deref(), Some("CRITICAL"));
+        assert_eq!(severity(1000, 5), None);
+    }
 }

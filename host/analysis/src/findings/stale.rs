@@ -8,8 +8,10 @@ use crate::message::seconds;
 use crate::numbers::{connections, count, lasting_between};
 use crate::turns::Finished;
 
-/// What a client that closes, too, sends as its last may be a notice of that, in so many bytes (TLS's, HTTP/2's before it).
-const NOTICE: u64 = 80;
+/// What a client that closes, too, sends as its last may be a notice of that, in so many bytes (TLS's, up to that of AES-CBC with SHA-384; HTTP/2's before it). A RST may come before its FIN.
+const NOTICE: u64 = 85;
+/// Servers that close sooner than this after their last data, ns, do not close for want of requests: keep-alive timeouts are seconds.
+const IDLE: u64 = 1_000_000_000;
 
 /// Connections with a request behind the server's FIN, which a RST answered.
 #[derive(Clone, Debug, Default)]
@@ -24,13 +26,23 @@ pub(crate) struct Stale {
 }
 
 impl Stale {
-    /// Whether the last request of a connection is one; it is counted then.
-    pub fn is_asked(&mut self, flow: &Flow, last: &Finished) -> bool {
+    /// Whether the last request of a connection came behind the server's FIN, so that nobody waits for an answer. It is counted if a RST answered it,
+    /// and it is no notice.
+    pub fn is_behind(&mut self, flow: &Flow, last: &Finished) -> bool {
         let closed = flow.fin_time(1);
         let asked = last.request_time;
-        let is_request = last.request_bytes > if flow.sent_fin(0) { NOTICE } else { 0 };
-        if closed == 0 || asked <= closed || !is_request || last.response.is_some() || !flow.sent_rst(1) {
+        if closed == 0 || asked <= closed || last.response.is_some() {
             return false;
+        }
+        // One as long as the last that was answered is another.
+        let turn = flow
+            .turn
+            .as_ref()
+            .filter(|turn| turn.shares().answered > 0 && !flow.sent_fin(0));
+        let is_another = turn.is_some_and(|turn| turn.against_answered(last.request_bytes).is_eq());
+        let is_request = last.request_bytes > NOTICE || is_another;
+        if !is_request || !flow.sent_rst(1) {
+            return !is_request;
         }
         if last.overlapped {
             self.amid.include(flow.id, closed, flow.last);
@@ -90,11 +102,18 @@ impl Stale {
             ));
         }
         evidence.push("who asked got an error (connection reset) instead of an answer, unless the request was sent again elsewhere".to_owned());
-        evidence.push("it may also be a server that closed for another reason: it was stopped, or takes so many requests of a connection only".to_owned());
-        evidence.push(
-            "next: let the clients' pools give up idle connections sooner than the server does (its keep-alive timeout), or make that longer"
-                .to_owned(),
-        );
+        let (otherwise, next) = if self.idle.is_some() && most < IDLE {
+            (
+                "it may also be requests that the server refuses: it was stopped, or answers the first one and no other",
+                "next: the servers closed right behind their last data, so no timeout of idle connections did it: see why (so many requests of a connection only, an error), and why the clients do not see the end before they ask",
+            )
+        } else {
+            (
+                "it may also be a server that closed for another reason: it was stopped, or takes so many requests of a connection only",
+                "next: let the clients' pools give up idle connections sooner than the server does (its keep-alive timeout), or make that longer",
+            )
+        };
+        evidence.extend([otherwise, next].map(str::to_owned));
         let mut values = vec![("connections", all as f64), ("knew", self.knew as f64)];
         if self.idle.is_some() {
             values.extend([("idleLeastSeconds", seconds(least)), ("idleMostSeconds", seconds(most))]);
