@@ -1269,6 +1269,33 @@ fn a_request_without_the_answer_that_was_due_is_the_servers_time() {
     }
 }
 
+/// A client that tells something every ten seconds, of which its server says nothing, waits for no answer when it closes ten seconds after the last.
+#[test]
+fn who_goes_on_after_a_pause_waits_for_no_answer() {
+    let told = |wait: f64| {
+        let mut c = start(true);
+        let (mut at, mut sent) = (1.0, 101);
+        for _ in 0..4 {
+            c.packet(at, C, "AP", sent, 901, 60);
+            sent += 60;
+            c.packet(at + TRIP, S, "A", 901, sent, 0);
+            at += 10.0;
+        }
+        at += wait - 10.0;
+        c.packet(at, C, "FA", sent, 901, 0);
+        c.packet(at + TRIP, S, "FA", 901, sent + 1, 0);
+        c.packet(at + TRIP + NEAR, C, "A", sent + 1, 902, 0);
+        let a = analyze(&c.packets);
+        let is_told = a.findings.iter().any(|f| f.kind == "UNANSWERED_REQUESTS");
+        (
+            is_told,
+            shares(a.transactions.last().unwrap()).server_processing_seconds > 1.0,
+        )
+    };
+    assert_eq!(told(10.0), (false, false));
+    assert_eq!(told(60.0), (true, true), "but not so long");
+}
+
 /// The client's window is 0 from the end of a response on until the input ends; the server asks for it, or has nothing more to send.
 #[test]
 fn a_window_that_never_opens_again_holds_the_transfer() {

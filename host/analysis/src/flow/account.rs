@@ -65,12 +65,14 @@ impl Flow {
                 charged.get_or_insert_default().join(&stall);
             }
         }
-        // Where its end came again, whether it arrived is not known.
-        done.unanswered = done.unanswered.filter(|_| recovered[1] == 0);
-        done.paused_us = match &request {
-            Some(charged) if !done.overlapped => u32::try_from(charged.longest / 1_000).unwrap_or(u32::MAX),
+        let paused = match &request {
+            Some(charged) if !done.overlapped => charged.longest,
             _ => 0,
         };
+        done.paused_us = u32::try_from(paused / 1_000).unwrap_or(u32::MAX);
+        // Where its end came again, whether it arrived is not known; and who has gone on after pauses like it does not wait for an answer.
+        let is_wait = |wait: &u64| recovered[1] == 0 && *wait > paused.saturating_mul(2);
+        done.unanswered = done.unanswered.filter(is_wait);
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;
