@@ -358,13 +358,20 @@ impl Ends {
             } else {
                 let pause = self.halves[s].pause(at, time, bytes);
                 let after = self.halves[s].idle(time);
-                if let Some(ns) = after {
-                    self.charge_pause(s, p, (time.saturating_sub(at), ns));
-                }
                 let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
+                // A FIN or RST alone brings nothing that took its sender time: it gave up waiting for the other end, or neither had more to say.
+                let is_end = p.len == 0;
+                match after {
+                    Some(ns) if is_end => {
+                        self.unclear[s] += ns;
+                        self.uncertain[s] += ns;
+                    }
+                    Some(ns) => self.charge_pause(s, p, (time.saturating_sub(at), ns)),
+                    None => {}
+                }
                 match pause {
-                    Pause::Own => self.beside[s] += before,
-                    Pause::Unclear => self.unclear[s] += before,
+                    Pause::Own if !is_end => self.beside[s] += before,
+                    Pause::Own | Pause::Unclear => self.unclear[s] += before,
                     Pause::Held => {}
                 }
             }
@@ -538,6 +545,37 @@ mod tests {
         }
         // Across the path the time of the ACK is all that is known.
         assert_eq!(two_blocks(100, &[(60, 2500)]).across[1], 40 * MS);
+    }
+
+    /// Who closes behind its own data waited for the other end, or nobody had anything to say: neither took the time for it.
+    #[test]
+    fn what_passes_before_a_lone_end_is_nobody_s() {
+        for (flag, s) in [(tcp_flag::FIN, 1), (tcp_flag::RST, 1), (tcp_flag::RST, 0)] {
+            let mut ends = Ends::default();
+            for p in [
+                packet(0, false, u32::MAX, 1, 0),
+                packet(0, true, u32::MAX, 1, 0),
+                packet(0, false, 0, 0, 0),
+                packet(10, false, 0, 100, 0),
+                packet(10, true, 0, 0, 100),
+            ] {
+                ends.packet(&p);
+            }
+            if s == 1 {
+                ends.packet(&packet(30, true, 0, 1000, 100));
+                ends.packet(&packet(30, false, 100, 0, 1000));
+            }
+            let next = [100, 1000][s];
+            let last = packet(30_030, s == 1, next, 0, [0, 100][s]);
+            ends.packet(&Digest {
+                flags: last.flags | flag,
+                ..last
+            });
+            let (beside, from) = ([[10, 0], [10, 20]][s], [10, 30][s]);
+            assert_eq!(ends.beside, beside.map(|ms| ms * MS), "{flag}");
+            assert_eq!(ends.unclear[s], (30_030 - from) * MS, "{flag}");
+            assert!(ends.uncertain[s] >= (30_030 - from) * MS, "{flag}");
+        }
     }
 
     /// It may have come for the ACK of all, or at that moment by chance.
