@@ -261,7 +261,7 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
         let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
         out.push(match has_both {
             false => "packets of one direction only are in both: the clocks cannot be compared".to_owned(),
-            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, taps that are nearer to each other than the steps of their stamps, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has".to_owned(),
+            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, taps that are nearer to each other than the steps of their stamps or than these are late, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has".to_owned(),
         });
     }
     if wander > 0.0 {
