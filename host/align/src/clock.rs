@@ -21,6 +21,8 @@ const BLOCK: u32 = 24;
 const MAX_BLOCKS: usize = 4096;
 /// Faster drift than this is no clock's: 1,000 ppm. In ns per s.
 pub(crate) const MAX_SLOPE: f64 = 1_000_000.0;
+/// A line with more than this part of it is no clock's, either.
+const NO_CLOCK: f64 = 0.99;
 /// Steps of the searches over slopes: the golden section cut so often is below 10⁻¹² of the range.
 const STEPS: usize = 64;
 /// Of a drift of 1,000 ppm, a century is a nanosecond after six.
@@ -526,7 +528,12 @@ impl Piece {
                 .clamp(least, MOST_NOISE.max(least))
                 .min(room)
         };
-        let slope = if f(0.0) >= room - noise { 0.0 } else { best };
+        // What is as steep as can be is no clock's: delays make it look so, or stamps that are late by more than the round trip.
+        let is_steep = best.abs() > NO_CLOCK * MAX_SLOPE;
+        if is_steep && f(0.0) < 0.0 {
+            return None;
+        }
+        let slope = if is_steep || f(0.0) >= room - noise { 0.0 } else { best };
         let (low, high) = level(-MAX_SLOPE, slope, MAX_SLOPE, 0.0, f);
         let highest = peak(low, high, |s| bounds.ceiling(s, start));
         let lowest = peak(low, high, |s| -bounds.floor(s, start));
@@ -750,6 +757,27 @@ mod tests {
             clock.add(START + (t * 1e9) as u64, (truth(t) + apparent).round() as i64, backward);
         }
         clock.fit(0)
+    }
+
+    /// Stamps of both taps are late by more than the way between them takes: pieces of lines could be laid through them, each at the end of
+    /// what clocks do.
+    #[test]
+    fn stamps_that_are_late_by_more_than_the_round_trip_have_no_clock() {
+        for seed in 1..=8 {
+            let mut random = Random(0x5eed + seed);
+            let mut clock = Clock::new();
+            for k in 0..8_000 {
+                let t = f64::from(k) * 3e-3;
+                let (late_from, late_to) = (random.queue(50e3), random.queue(100e3));
+                let backward = random.next() < 0.5;
+                let delay = if backward { -5e3 } else { 5e3 };
+                clock.add(START + (t * 1e9) as u64, (delay + late_to - late_from) as i64, backward);
+            }
+            for stretch in clock.fit(0).stretches() {
+                assert!(stretch.skew_ppm.abs() < 900.0, "{stretch:?}");
+                assert!(stretch.offset.abs() <= stretch.width / 2.0, "{stretch:?}");
+            }
+        }
     }
 
     fn offset_at(fit: &Fit, t: f64) -> f64 {

@@ -159,6 +159,8 @@ pub(crate) struct Ends {
     pub unclear: [u64; 2],
     /// Charged to nobody, because the capture missed who sent what in between.
     pub unseen: u64,
+    /// Waits before a FIN or RST alone, behind its sender's own data: nobody's, and no part of the whole.
+    pub closing: u64,
     /// What the windows of client and server are shifted by, if SYNs tell.
     scales: Option<[u8; 2]>,
     /// Bytes of a full segment, options included.
@@ -187,6 +189,7 @@ impl Default for Ends {
             uncertain: [0; 2],
             unclear: [0; 2],
             unseen: 0,
+            closing: 0,
             scales: None,
             mss: USUAL_MSS,
             untimed: false,
@@ -358,18 +361,33 @@ impl Ends {
             } else {
                 let pause = self.halves[s].pause(at, time, bytes);
                 let after = self.halves[s].idle(time);
-                if let Some(ns) = after {
-                    self.charge_pause(s, p, (time.saturating_sub(at), ns));
-                }
                 let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
-                match pause {
-                    Pause::Own => self.beside[s] += before,
-                    Pause::Unclear => self.unclear[s] += before,
-                    Pause::Held => {}
+                if p.len == 0 && p.flags & tcp_flag::SYN == 0 {
+                    let held = if matches!(pause, Pause::Held) { before } else { 0 };
+                    self.closing(s, before - held + after.unwrap_or(0));
+                } else {
+                    if let Some(ns) = after {
+                        self.charge_pause(s, p, (time.saturating_sub(at), ns));
+                    }
+                    match pause {
+                        Pause::Own => self.beside[s] += before,
+                        Pause::Unclear => self.unclear[s] += before,
+                        Pause::Held => {}
+                    }
                 }
             }
         }
         self.last = Some((s, time));
+    }
+
+    /// Side `s` waited so long behind its own data for a FIN or RST alone, which brings nothing that took time. A server had answered, and
+    /// nobody had more to say; a client gave up waiting, or asked for nothing.
+    fn closing(&mut self, s: usize, ns: u64) {
+        self.closing += ns;
+        if s == 0 {
+            self.unclear[s] += ns;
+            self.uncertain[s] += ns;
+        }
     }
 
     /// Side `s` went on behind its own data, `waited` ns later and `idle` ns after the ACK of all of it. Where it had more queued, a timer sent that:
@@ -538,6 +556,37 @@ mod tests {
         }
         // Across the path the time of the ACK is all that is known.
         assert_eq!(two_blocks(100, &[(60, 2500)]).across[1], 40 * MS);
+    }
+
+    /// Who closes behind its own data gave up waiting for the other end, or nobody had anything to say: neither took the time for it.
+    #[test]
+    fn what_passes_before_a_lone_end_is_nobody_s() {
+        for (flag, s) in [(tcp_flag::FIN, 1), (tcp_flag::RST, 1), (tcp_flag::RST, 0)] {
+            let mut ends = Ends::default();
+            for p in [
+                packet(0, false, u32::MAX, 1, 0),
+                packet(0, true, u32::MAX, 1, 0),
+                packet(0, false, 0, 0, 0),
+                packet(10, false, 0, 100, 0),
+                packet(10, true, 0, 0, 100),
+            ] {
+                ends.packet(&p);
+            }
+            if s == 1 {
+                ends.packet(&packet(30, true, 0, 1000, 100));
+                ends.packet(&packet(30, false, 100, 0, 1000));
+            }
+            let last = packet(30_030, s == 1, [100, 1000][s], 0, [0, 100][s]);
+            ends.packet(&Digest {
+                flags: last.flags | flag,
+                ..last
+            });
+            let (beside, wait) = [([10, 0], 30_020), ([10, 20], 30_000)][s];
+            assert_eq!(ends.beside, beside.map(|ms| ms * MS), "{flag}");
+            assert_eq!(ends.closing, wait * MS, "{flag}");
+            // The client may have been waiting for an answer.
+            assert_eq!(ends.unclear, [if s == 0 { wait * MS } else { 0 }, 0], "{flag}");
+        }
     }
 
     /// It may have come for the ACK of all, or at that moment by chance.

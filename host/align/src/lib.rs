@@ -812,7 +812,7 @@ impl Shares {
         }
         // The first and the last packet take a way each between the taps.
         let ways = 2 * near.round_trip(client).unwrap_or(0);
-        self.total += near.duration();
+        self.total += near.duration().saturating_sub(near.closing);
         self.measured[0] += near.beside[client];
         self.measured[1] += far.beside[server_there];
         self.unsure += near.unseen + far.unseen + differ.saturating_sub(ways);

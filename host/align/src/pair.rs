@@ -1,6 +1,9 @@
 //! Two taps: which flow of one is which flow of the other, and which packet which.
 
 use std::cmp::{Ordering, Reverse};
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
 use weir_record::tcp_flag;
 
 use crate::clock::{Clock, MAX_SLOPE};
@@ -14,6 +17,11 @@ const COPY: u64 = 3_000_000;
 const HOSTS: usize = 1 << 16;
 /// A header field says the same at both taps in so many of twenty packets: it is trusted to tell repeats apart.
 const TRUSTED_OF_20: u64 = 19;
+
+/// Packets that two flows with other addresses have in common are no coincidence, if so many are; and of so many it is looked for, or up to
+/// twice as many.
+const COMMON: u64 = 3;
+const KEYS: usize = 1 << 16;
 
 /// What became of a packet in a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -315,9 +323,17 @@ impl Pair {
         let same_roles = |x: &TapFlow, y: &TapFlow| (!is_other(x, y)).then_some(false);
         let by_mark = |f: &TapFlow| f.syn_mark.filter(|mark| mark.0 != 0 && mark.1 != 0);
         self.join_by(a, b, &mut open_a, &mut open_b, by_mark, same_roles);
+        // IPv6 has no IP id: the timestamp with the sizes of requests and responses, if no other flow has both.
+        let by_stamp = |f: &TapFlow| {
+            let stamp = f.syn_mark.map(|mark| mark.0).filter(|stamp| *stamp != 0)?;
+            Some((stamp, f.ends.fingerprint()?))
+        };
+        let alone = unique(a, &open_a, b, &open_b, by_stamp);
+        self.join_by(a, b, &mut open_a, &mut open_b, alone, same_roles);
         // The same addresses and ports, the beginning not seen by both, and sequence numbers that meet.
         let meet = |x: &TapFlow, y: &TapFlow| (begins_alike(x, y).is_none() && meet(x, y)).then(|| is_flipped(x, y));
         self.join_by(a, b, &mut open_a, &mut open_b, |f| Some(ends(f)), meet);
+        self.join_by_packets(a, b, &mut open_a, &mut open_b);
         // The same addresses and ports, another beginning: a box that rewrites sequence numbers.
         let is_rewritten = self.beginnings.different > 0;
         let rewritten = |x: &TapFlow, y: &TapFlow| {
@@ -329,19 +345,59 @@ impl Pair {
         let by_port = |f: &TapFlow| Some((f.isn[0]?, f.server.1));
         self.join_by(a, b, &mut open_a, &mut open_b, by_port, may_be);
         // Sizes of requests and responses, if no other flow has them.
-        let by_sizes = |f: &TapFlow| f.ends.fingerprint();
-        let once = |tap: &Tap, places: &[u32]| {
-            let mut count: Map<u64, u32> = map();
-            for sizes in places.iter().filter_map(|&place| by_sizes(flow(tap, place)?)) {
-                *count.entry(sizes).or_default() += 1;
-            }
-            count
-        };
-        let (once_a, once_b) = (once(a, &open_a), once(b, &open_b));
-        let unique = |f: &TapFlow| by_sizes(f).filter(|s| once_a.get(s) == Some(&1) && once_b.get(s) == Some(&1));
+        let alone = unique(a, &open_a, b, &open_b, |f: &TapFlow| f.ends.fingerprint());
         // Without a SYN each tap takes one end for the client as the ports have it, which are others at the other tap.
         let by_opener = |x: &TapFlow, y: &TapFlow| may_be(x, y).map(|_| x.ends.opener() != y.ends.opener());
-        self.join_by(a, b, &mut open_a, &mut open_b, unique, by_opener);
+        self.join_by(a, b, &mut open_a, &mut open_b, alone, by_opener);
+    }
+
+    /// Join flows of other addresses whose beginning not both taps saw, by packets that both have: sequence and acknowledgment number together
+    /// are of one connection alone.
+    fn join_by_packets(&mut self, a: &Tap, b: &Tap, open_a: &mut Vec<u32>, open_b: &mut Vec<u32>) {
+        let open = |tap: &Tap, places: &[u32]| {
+            let mut open = vec![false; tap.flows.len()];
+            places.iter().for_each(|&place| open[place as usize] = true);
+            open
+        };
+        let (mut is_open_a, mut is_open_b) = (open(a, open_a), open(b, open_b));
+        let of = |tap: &Tap, is_open: &[bool]| tap.window.iter().filter(|p| is_open[p.flow as usize]).count();
+        // Of many packets some are enough, the same ones at both taps.
+        let part = (of(a, &is_open_a).max(of(b, &is_open_b)) / KEYS).next_power_of_two() as u64;
+        let key = |p: &Digest| {
+            let is_plain = p.flags & (IDENTITY ^ tcp_flag::FIN) == tcp_flag::ACK;
+            let key = (p.seq, p.ack);
+            (is_plain && FixedState::default().hash_one(key) % part == 0).then_some(key)
+        };
+        // The flow of `b`, and the side; `None`: of more than one.
+        let mut known: Map<(u32, u32), Option<(u32, usize)>> = map();
+        for p in b.window.iter().filter(|p| is_open_b[p.flow as usize]) {
+            if let Some(key) = key(p) {
+                let of = Some((p.flow, p.side()));
+                let kept = known.entry(key).or_insert(of);
+                *kept = kept.filter(|_| *kept == of);
+            }
+        }
+        let mut common: Map<(u32, u32, bool), u64> = map();
+        for p in a.window.iter().filter(|p| is_open_a[p.flow as usize]) {
+            // Each once: it may be sent again.
+            if let Some((other, side)) = key(p).and_then(|key| known.remove(&key)).flatten() {
+                *common.entry((p.flow, other, side != p.side())).or_default() += 1;
+            }
+        }
+        let mut common: Vec<_> = common.into_iter().filter(|&(_, count)| count >= COMMON).collect();
+        common.sort_unstable_by_key(|&(flows, count)| (Reverse(count), flows));
+        for ((place_a, place_b, flipped), _) in common {
+            if let (Some(x), Some(y)) = (flow(a, place_a), flow(b, place_b))
+                && begins_alike(x, y).is_none()
+                && is_open_a[place_a as usize]
+                && is_open_b[place_b as usize]
+            {
+                (is_open_a[place_a as usize], is_open_b[place_b as usize]) = (false, false);
+                self.join(place_a, place_b, (x, y), flipped);
+            }
+        }
+        open_a.retain(|&place| is_open_a[place as usize]);
+        open_b.retain(|&place| is_open_b[place as usize]);
     }
 
     /// Join flows with equal keys, in the order of time, where `fits` says how.
@@ -546,6 +602,25 @@ fn open(tap: &Tap, has_partner: impl Fn(u32) -> bool) -> Vec<u32> {
         .collect();
     open.sort_unstable();
     open.into_iter().map(|(_, place)| place).collect()
+}
+
+/// A key of flows, of those that one flow of each tap alone has.
+fn unique<K: std::hash::Hash + Eq, F: Fn(&TapFlow) -> Option<K>>(
+    a: &Tap,
+    open_a: &[u32],
+    b: &Tap,
+    open_b: &[u32],
+    key: F,
+) -> impl Fn(&TapFlow) -> Option<K> + use<K, F> {
+    let count = |tap: &Tap, places: &[u32]| {
+        let mut count: Map<K, u32> = map();
+        for key in places.iter().filter_map(|&place| key(flow(tap, place)?)) {
+            *count.entry(key).or_default() += 1;
+        }
+        count
+    };
+    let (once_a, once_b) = (count(a, open_a), count(b, open_b));
+    move |f| key(f).filter(|key| once_a.get(key) == Some(&1) && once_b.get(key) == Some(&1))
 }
 
 fn ends(flow: &TapFlow) -> (End, End) {
@@ -763,7 +838,9 @@ impl Compared<'_> {
         }
         let same = |x: u32, y: u32| {
             let (x, y) = (&self.a[x as usize], &self.b[y as usize]);
-            !stamps || x.tsval == y.tsval || !x.timestamps() || !y.timestamps()
+            // What joins segments of two ticks writes the timestamp of one of them.
+            let is_near = x.len != y.len && x.tsval.wrapping_sub(y.tsval).cast_signed().unsigned_abs() <= 1;
+            !stamps || x.tsval == y.tsval || is_near || !x.timestamps() || !y.timestamps()
         };
         let mut overlaps = overlaps(&xs, &ys, same);
         overlaps.sort_unstable();

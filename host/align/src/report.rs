@@ -22,11 +22,13 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
         .unwrap_or_else(|| (0..aligner.taps.len()).collect());
     let mut missed = vec![0; aligner.taps.len()];
     let mut legs = Vec::new();
+    let is_connected = is_connected(aligner);
     for two in order.windows(2) {
         let k = aligner.pair_of(two[0], two[1]);
         let (from, to) = (&aligner.taps[two[0]], &aligner.taps[two[1]]);
         let found = &aligner.found[k];
-        if found.tally.matched == 0 {
+        // Taps on parallel ways have others in common.
+        if found.tally.matched == 0 && !is_connected {
             return Err(NothingInCommon {
                 one: from.name.clone(),
                 one_connections: from.connections,
@@ -90,6 +92,23 @@ pub(crate) fn report(aligner: &Aligner, sightings: Sightings) -> Result<Alignmen
         nearest_client: order[0],
         sightings,
     })
+}
+
+/// Each capture has packets in common with another one, and all of them hang together.
+fn is_connected(aligner: &Aligner) -> bool {
+    let mut reached = vec![0];
+    let mut at = 0;
+    while let Some(&tap) = reached.get(at) {
+        for pair in aligner.pairs.iter().filter(|pair| pair.has_common) {
+            let others = [(pair.a, pair.b), (pair.b, pair.a)];
+            let other = others
+                .into_iter()
+                .find_map(|(one, other)| (one == tap).then_some(other));
+            reached.extend(other.filter(|other| !reached.contains(other)));
+        }
+        at += 1;
+    }
+    reached.len() == aligner.taps.len()
 }
 
 /// The one capture that has nothing in common with any other, while others have.
@@ -233,11 +252,16 @@ fn placement(from: &Tap, to: &Tap, found: &Findings, near: usize, round_trip: Op
         out.push(
             "both taps are on the same segment: equal TTLs and MAC addresses, hardly a delay between them".to_owned(),
         );
+    } else if found.tally.matched == 0 {
+        out.push(format!(
+            "no packet is in both: what passes {} does not pass {}, as on parallel ways; compare the others with each of them alone",
+            from.name, to.name
+        ));
     } else if round_trip.is_none() {
         let has_both = ![forward.0, forward.1, backward.0, backward.1].contains(&0);
         out.push(match has_both {
             false => "packets of one direction only are in both: the clocks cannot be compared".to_owned(),
-            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, taps that are nearer to each other than the steps of their stamps, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has".to_owned(),
+            true => "no order of the taps fits the times of both directions: the clocks cannot be compared (the same capture twice, taps that are nearer to each other than the steps of their stamps or than these are late, or something between the taps that answers by itself, as a proxy does), nothing is known of what only one has".to_owned(),
         });
     }
     if wander > 0.0 {

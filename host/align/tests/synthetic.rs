@@ -842,8 +842,13 @@ fn a_mirror_that_copies_a_direction_may_have_copied_the_other() {
     );
 }
 
-/// Bursts as one large packet, as the sender's own capture shows them when its card cuts them.
-fn joined(packets: Vec<Meta>) -> Vec<Meta> {
+/// Bursts as one large packet, as the sender's own capture shows them when its card cuts them; a receiver's card may join timestamps that are
+/// so many `ticks` apart.
+fn joined(packets: Vec<Meta>, ticks: u32) -> Vec<Meta> {
+    let is_near = |one: Option<(u32, u32)>, other: Option<(u32, u32)>| {
+        let apart = one.zip(other).map(|(one, other)| one.0.abs_diff(other.0));
+        one.is_some() == other.is_some() && apart.unwrap_or(0) <= ticks
+    };
     let mut out: Vec<Meta> = Vec::new();
     for meta in packets {
         let same = out.iter_mut().rev().take(200).find(|last| {
@@ -854,7 +859,7 @@ fn joined(packets: Vec<Meta>) -> Vec<Meta> {
                 && last.payload < 40_000
                 && last.seq.wrapping_add(last.payload) == meta.seq
                 && last.ack == meta.ack
-                && last.options.timestamps == meta.options.timestamps
+                && is_near(last.options.timestamps, meta.options.timestamps)
                 && meta.time - last.time < 500_000
         });
         match same {
@@ -870,7 +875,7 @@ fn joined(packets: Vec<Meta>) -> Vec<Meta> {
 
 #[test]
 fn segmentation_offload_at_one_tap() {
-    for seed in 41..=44 {
+    for (seed, ticks) in (41..=44).flat_map(|seed| [(seed, 0), (seed, 1)]) {
         let path = Path { copies: 0.0, ..PATH };
         let world = World::new(seed, path);
         let (mut near, mut others): (Vec<Meta>, Vec<Meta>) = world
@@ -878,7 +883,7 @@ fn segmentation_offload_at_one_tap() {
             .into_iter()
             .partition(|meta| meta.payload > 0 && meta.from_low == (meta.key.low.port != 443));
         let before = near.len();
-        near = joined(near);
+        near = joined(near, ticks);
         assert!(near.len() < before / 4, "{} of {before}", near.len());
         let large = near.len();
         others.extend(near);
@@ -908,7 +913,7 @@ fn segmentation_offload_at_one_tap() {
 /// With data as large packets.
 fn offloaded(packets: Vec<Meta>) -> Vec<Record> {
     let (data, mut others): (Vec<Meta>, Vec<Meta>) = packets.into_iter().partition(|meta| meta.payload > 0);
-    others.extend(joined(data));
+    others.extend(joined(data, 0));
     others.sort_by_key(|meta| meta.time);
     support::records_of(&others)
 }
@@ -1390,6 +1395,102 @@ fn translated_ports_may_turn_the_roles_of_the_ends() {
     );
     let missed: u64 = answer.taps.iter().map(|tap| tap.missed_by_capture).sum();
     assert_eq!(missed, 0, "{leg:?}");
+}
+
+/// No SYNs and no requests: nothing but packets that both have tells which connection is which.
+#[test]
+fn translated_connections_that_were_open_before_are_joined_by_their_packets() {
+    let world = World::new(42, Path { copies: 0.0, ..PATH });
+    let keep = |_: usize, seen: &Seen| {
+        let meta = &seen.meta;
+        meta.flags & tcp_flag::SYN == 0 && !(seen.from_client && meta.payload > 0)
+    };
+    let near = world.capture(0, plain, keep);
+    let mut far = world.capture(2, late, keep);
+    behind_box(&mut far, true, 0, 0);
+    let answer = support::align(&[near, far].map(|packets| support::records_of(&packets))).unwrap();
+    let [leg] = &answer.legs[..] else { panic!() };
+    assert_eq!([0, 1].map(|tap: usize| answer.taps[tap].connections_only_here), [0, 0]);
+    let said = leg.placement.join("; ");
+    assert!(said.contains("addresses are translated: 32 connections"), "{said}");
+    assert_eq!(
+        leg.lost_backward,
+        world.lost[0][1] + world.lost[1][1] - lost_syn_acks(&world),
+        "{leg:?}"
+    );
+}
+
+/// SYN-ACKs that did not reach the first tap.
+fn lost_syn_acks(world: &World) -> u64 {
+    let at = |tap: usize| {
+        let syn_acks = world.seen.iter().filter(|seen| seen.tap == tap && !seen.from_client);
+        syn_acks.filter(|seen| seen.meta.flags & tcp_flag::SYN != 0).count() as u64
+    };
+    at(2) - at(0)
+}
+
+/// No IP ids, as in IPv6, and all connections have the same sizes: the timestamps of SYNs tell.
+#[test]
+fn connections_that_are_alike_are_joined_by_the_timestamps_of_their_syns() {
+    let quiet = Path {
+        loss: 0.0,
+        copies: 0.0,
+        ip_ids: false,
+        ..PATH
+    };
+    for translate in [false, true] {
+        let mut world = World::default();
+        for k in 0..8 {
+            world.conversation(&mut Random(46), quiet, T0 + u64::from(k) * 37 * MS, 40_000 + k);
+        }
+        world.seen.sort_by_key(|seen| seen.meta.time);
+        let mut far = world.capture(2, late, all);
+        behind_box(&mut far, translate, 0x7777_7777, 0x1111_1111);
+        let captures = [world.capture(0, plain, all), far].map(|packets| support::records_of(&packets));
+        let answer = support::align(&captures).unwrap();
+        let leg = &answer.legs[0];
+        assert_eq!(
+            (leg.matched, leg.only_from, leg.only_to),
+            (answer.taps[0].packets, 0, 0),
+            "{leg:?}"
+        );
+        assert!((leg.offset_seconds.unwrap() - 123.456_789).abs() < 50e-6, "{leg:?}");
+    }
+}
+
+/// Each connection passes one of two taps between the others.
+#[test]
+fn taps_on_parallel_ways_have_nothing_in_common_but_with_the_others() {
+    let world = World::new(44, Path { copies: 0.0, ..PATH });
+    let [near, between, far] =
+        [(0, plain as fn(u64) -> u64), (1, late), (2, early)].map(|(tap, clock)| world.capture(tap, clock, all));
+    let is_even = |meta: &Meta| (meta.key.low.port ^ meta.key.high.port).is_multiple_of(2);
+    let (even, odd): (Vec<Meta>, Vec<Meta>) = between.into_iter().partition(is_even);
+    let of = |packets: &[Meta]| support::records_of(packets);
+    let answer = support::align(&[of(&even), of(&near), of(&far), of(&odd)]).unwrap();
+    let files: Vec<&str> = answer.taps.iter().map(|tap| &tap.file[..]).collect();
+    assert_eq!(files, ["B", "A", "D", "C"]);
+    let alone = [[&near, &even], [&odd, &far]].map(|two| support::align(&two.map(|packets| of(packets))).unwrap());
+    for (leg, alone) in [(0, &alone[0].legs[0]), (2, &alone[1].legs[0])] {
+        let leg = &answer.legs[leg];
+        let figures = |leg: &weir_messages::v1::Leg| (leg.matched, leg.lost_forward, leg.lost_backward);
+        assert_eq!(figures(leg), figures(alone));
+        assert!((leg.offset_seconds.unwrap() - alone.offset_seconds.unwrap()).abs() < 1e-6);
+    }
+    let leg = &answer.legs[1];
+    assert_eq!((leg.matched, leg.offset_seconds), (0, None));
+    assert!(leg.placement[0].contains("no packet is in both"), "{:?}", leg.placement);
+    let whole = support::align(&[of(&near), of(&far)]).unwrap();
+    assert_eq!(measured(&answer), measured(&whole));
+    // Two paths are none.
+    let other = World::new(45, PATH);
+    let other = [0, 2].map(|tap| {
+        let mut packets = other.capture(tap, plain, all);
+        behind_box(&mut packets, true, 0, 0);
+        of(&packets)
+    });
+    let [one, two] = other;
+    assert!(support::align(&[of(&near), one, of(&far), two]).is_err());
 }
 
 #[test]
