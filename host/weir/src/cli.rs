@@ -565,7 +565,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
     /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
-    #[arg(long, default_value = "", value_name = "FILTER")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FILTER")]
     pub filter: String,
     /// Only connections that these findings name, for example: kind = PERIODIC_LOSS
     #[arg(long, value_name = "FILTER")]
@@ -880,8 +880,15 @@ pub enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk, as weir serve --store and
-weir store add make it, and has options of its own: weir-sql query --help, built by make sql.
+Try it:
+  weir query findings
+  weir query --filter 'server_to_client.retransmitted_packets > 0'
+  weir query --order-by 'server_to_client.payload_bytes desc' --limit 10
+  weir query transactions --filter 'server_seconds > 1s' -f json
+
+A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk, as
+weir serve --store and weir store add make it, and has options of its own: weir-sql query --help,
+built by make sql.
 
   weir query --store DIR 'SELECT setup_outcome, count(*) FROM connections GROUP BY 1'")]
 pub struct QueryArgs {
@@ -890,7 +897,7 @@ pub struct QueryArgs {
     pub what: What,
     /// Condition, for example: client.address = "10.0.0.1" AND server_to_client.lost_upstream > 0
     /// (fields as in the JSON output, in either spelling; see docs/src/filter.md)
-    #[arg(long, default_value = "", value_name = "FILTER")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FILTER")]
     pub filter: String,
     /// Order, for example: server.port, duration_seconds desc (fields as in a filter; the first ones are fetched)
     #[arg(long, default_value = "", hide_default_value = true, value_name = "FIELDS")]

@@ -170,6 +170,11 @@ def test_a_name_that_is_no_text_is_told():
     assert run.returncode == 2 and b"odd\xef\xbf\xbd.pcap: its name is not UTF-8" in run.stderr
 
 
+def test_the_ends_of_a_flow_can_be_read():
+    first = weir("records", DEMO).stdout.splitlines()[0]
+    assert " OPEN     c>s SYN 10.77.0.1:54417 > 10.77.0.2:9000 Open {" in first
+
+
 def test_what_cannot_be_asked_says_what_can(tmp_path):
     (tmp_path / "a file").touch()
     for words, said in {
