@@ -64,7 +64,10 @@ def test_only_clients_with_root_and_token_are_answered(tmp_path, secrets):
             ({"WEIR_CA": certificate}, "Unauthenticated"),
             ({"WEIR_CA": certificate, "WEIR_TOKEN_FILE": wrong}, "Unauthenticated"),
             ({"WEIR_TOKEN_FILE": token}, "certificate"),
-            ({"WEIR_CA": certificate, "WEIR_TOKEN_FILE": tmp_path / "none"}, f"WEIR_TOKEN_FILE {tmp_path}/none: No such"),
+            (
+                {"WEIR_CA": certificate, "WEIR_TOKEN_FILE": tmp_path / "none"},
+                f"WEIR_TOKEN_FILE {tmp_path}/none: No such",
+            ),
             ({"WEIR_CA": tmp_path / "none", "WEIR_TOKEN_FILE": token}, f"WEIR_CA {tmp_path}/none: No such file"),
         ]:
             run = query(daemon, **environment)
