@@ -7,18 +7,11 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use weir_record::tcp_flag::SYN;
+
 use crate::error::Error;
 use crate::rng::Rng;
 use crate::truth::Truth;
-
-/// TCP flag FIN (RFC 9293 3.1).
-pub const FIN: u8 = 0x01;
-/// TCP flag SYN.
-pub const SYN: u8 = 0x02;
-/// TCP flag PSH.
-pub const PSH: u8 = 0x08;
-/// TCP flag ACK.
-pub const ACK: u8 = 0x10;
 
 /// Largest payload of a segment without options: an MTU of 1,500.
 pub const MSS: u16 = 1460;

@@ -5,7 +5,7 @@
 //! answer    version u8, status u8 (0 done, 1 refused, 2 malformed), tag u16, value u32
 //! ```
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,9 @@ impl SocketRegisters {
     /// # Errors
     /// [`AccessError::Link`] when nobody listens there.
     pub fn connect(path: &Path) -> Result<Self, AccessError> {
-        let stream = UnixStream::connect(path).map_err(AccessError::Link)?;
+        let stream = UnixStream::connect(path)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            .map_err(AccessError::Link)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(AccessError::Link)?;
         stream.set_write_timeout(Some(PATIENCE)).map_err(AccessError::Link)?;
         Ok(Self {

@@ -3,13 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
+use weir_record::{PROTOCOL_TCP, tcp_flag};
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
-const IP_PROTOCOL_TCP: u8 = 6;
 /// Where the IP header begins.
 pub(crate) const IP_AT: usize = 14;
-/// TCP flag bit: SYN (RFC 9293 section 3.1).
-pub const TCP_SYN: u8 = 0x02;
 const OPTION_END: u8 = 0;
 /// The option of one byte that says nothing.
 pub(crate) const OPTION_NOTHING: u8 = 1;
@@ -17,9 +15,6 @@ pub(crate) const OPTION_NOTHING: u8 = 1;
 const OPTION_SACK_PERMITTED: u8 = 4;
 /// RFC 7323 3.2.
 const OPTION_TIMESTAMPS: u8 = 8;
-const TCP_FIN: u8 = 0x01;
-const TCP_RST: u8 = 0x04;
-const TCP_ACK: u8 = 0x10;
 
 /// TCP over IPv4 as the lab's hosts send it: no VLAN, no fragments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +48,7 @@ impl TcpSummary {
     /// Reads an Ethernet frame; `None` when it is not whole TCP over IPv4.
     pub fn parse(frame: &[u8]) -> Option<TcpSummary> {
         let ip = frame.get(IP_AT..)?;
-        if !is_ipv4(frame) || *ip.get(9)? != IP_PROTOCOL_TCP {
+        if !is_ipv4(frame) || *ip.get(9)? != PROTOCOL_TCP {
             return None;
         }
         let ip_header_len = usize::from(ip.first()? & 0x0f) * 4;
@@ -82,22 +77,22 @@ impl TcpSummary {
 
     /// An ACK and nothing else.
     pub fn is_pure_ack(&self) -> bool {
-        self.len == 0 && self.flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK) == TCP_ACK
+        self.len == 0 && self.flags & (tcp_flag::SYN | tcp_flag::FIN | tcp_flag::RST | tcp_flag::ACK) == tcp_flag::ACK
     }
 
     /// Sequence numbers that the segment takes: payload, SYN and FIN (RFC 9293 3.4).
     pub fn sequence_len(&self) -> u32 {
-        self.len + u32::from(self.flags & TCP_SYN != 0) + u32::from(self.flags & TCP_FIN != 0)
+        self.len + u32::from(self.flags & tcp_flag::SYN != 0) + u32::from(self.flags & tcp_flag::FIN != 0)
     }
 
     /// FIN is set.
     pub fn is_fin(&self) -> bool {
-        self.flags & TCP_FIN != 0
+        self.flags & tcp_flag::FIN != 0
     }
 
     /// SYN is set: a SYN or a SYN-ACK.
     pub fn is_syn(&self) -> bool {
-        self.flags & TCP_SYN != 0
+        self.flags & tcp_flag::SYN != 0
     }
 }
 
@@ -166,7 +161,7 @@ pub(crate) mod tests {
         frame[14] = 0x45;
         frame[16..18].copy_from_slice(&((40 + payload) as u16).to_be_bytes());
         frame[18..20].copy_from_slice(&0x1234u16.to_be_bytes());
-        frame[23] = IP_PROTOCOL_TCP;
+        frame[23] = PROTOCOL_TCP;
         frame[26..30].copy_from_slice(&[10, 0, 0, 1]);
         frame[30..34].copy_from_slice(&[10, 0, 0, 2]);
         frame[34..36].copy_from_slice(&40_000u16.to_be_bytes());
@@ -204,7 +199,7 @@ pub(crate) mod tests {
 
     #[test]
     fn short_and_foreign_frames_are_none() {
-        let frame = tcp_frame(80, TCP_SYN, 1, 0);
+        let frame = tcp_frame(80, tcp_flag::SYN, 1, 0);
         for len in 0..48 {
             assert_eq!(TcpSummary::parse(&frame[..len]), None, "cut to {len}");
         }

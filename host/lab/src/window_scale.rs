@@ -46,8 +46,8 @@ impl WindowScale {
 mod tests {
     use super::*;
     use crate::checksum::tests::{checked_frame, is_right};
-    use crate::frame::TCP_SYN;
     use crate::rng::Rng;
+    use weir_record::tcp_flag;
 
     const MSS: [u8; 4] = [2, 4, 5, 180];
 
@@ -67,7 +67,7 @@ mod tests {
     fn the_option_changes_and_nothing_else_and_the_checksums_are_right() {
         for seed in 0..5000 {
             let mut rng = Rng::new(seed, 0);
-            let flags = TCP_SYN | if seed % 2 == 0 { 0x10 } else { 0 };
+            let flags = tcp_flag::SYN | if seed % 2 == 0 { tcp_flag::ACK } else { 0 };
             let (frame, at) = syn(&mut rng, flags);
             let to = rng.between(0, 14) as u8;
             for (what, option) in [(WindowScale::Remove, [1, 1, 1]), (WindowScale::Set(to), [3, 3, to])] {
@@ -86,8 +86,8 @@ mod tests {
     fn other_segments_and_syns_without_it_stay() {
         let mut rng = Rng::new(1, 0);
         let (data, _) = syn(&mut rng, 0x10);
-        let without = checked_frame(&mut rng, TCP_SYN, &MSS);
-        let cut = checked_frame(&mut rng, TCP_SYN, &[1, 1, 1, 3]);
+        let without = checked_frame(&mut rng, tcp_flag::SYN, &MSS);
+        let cut = checked_frame(&mut rng, tcp_flag::SYN, &[1, 1, 1, 3]);
         for frame in [data, without, cut] {
             let mut changed = frame.clone();
             assert!(!WindowScale::Remove.rewrite(&mut changed));

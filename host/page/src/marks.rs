@@ -17,7 +17,7 @@ pub const MARKS: usize = 20_000;
 /// Cells above each other.
 const HEIGHT: usize = 1024;
 /// Shortest time of a logarithmic scale, s.
-const SHORTEST: f64 = 1e-9;
+pub const SHORTEST: f64 = 1e-9;
 
 /// Outcomes of setups, in the order of their numbers.
 pub const OUTCOMES: [&str; 6] = [

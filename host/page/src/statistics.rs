@@ -6,12 +6,9 @@ use crate::batch;
 use crate::dataset::{Dataset, Exchange};
 use crate::error::Refused;
 use crate::groups::{CHART_WORDS, position};
-use crate::marks::{self, VALUES};
+use crate::marks::{self, SHORTEST, VALUES};
 use crate::params::Params;
 use crate::reply::Reply;
-
-/// Shortest time told apart in a histogram, s.
-const SHORTEST: f64 = 1e-9;
 
 /// A group, gathered in one pass.
 #[derive(Debug, Default)]

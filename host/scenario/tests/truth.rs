@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use support::{lines, make};
 use tempfile::{TempDir, tempdir};
-use weir_lab::frame::{TCP_SYN, TcpSummary};
+use weir_lab::frame::TcpSummary;
 use weir_lab::pcap;
 use weir_scenario::Scenario;
 
@@ -104,7 +104,7 @@ fn captures_hold_what_the_truth_says() {
             let side = usize::from(!to_server);
             entry.packets[side] += 1;
             entry.payload[side] += u64::from(frame.len);
-            entry.syns[side] += u64::from(frame.flags & TCP_SYN != 0);
+            entry.syns[side] += u64::from(frame.is_syn());
         }
         for line in connections {
             let number = line["connection"].as_u64().unwrap();

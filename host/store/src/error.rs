@@ -129,7 +129,11 @@ impl fmt::Display for StoreError {
                 "{}: is not a regular file: a capture is read twice, as its content tells whether it is stored; save it to a file first",
                 path.display()
             ),
-            Self::NotAStore(path) if !path.exists() => write!(f, "store: there is no {}", path.display()),
+            Self::NotAStore(path) if !path.exists() => write!(
+                f,
+                "store: there is no folder {}; weir store add makes a store",
+                path.display()
+            ),
             Self::NotAStore(path) => write!(
                 f,
                 "store: {} has no manifest, so it is no store; name a store, or a new or empty folder to begin one",

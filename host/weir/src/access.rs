@@ -23,12 +23,13 @@ const TOKEN: &str = "WEIR_TOKEN_FILE";
 pub fn of(options: &AccessOptions) -> Result<Access, Failure> {
     let identity = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => {
-            let made = Identity::from_pem(&read(certificate)?, &read(key)?);
+            let made = Identity::from_pem(&read("--tls-cert", certificate)?, &read("--tls-key", key)?);
             Some(made.map_err(|error| Failure::new(unusable(certificate, key, &error)))?)
         }
         _ => None,
     };
-    let token = options.token_file.as_deref().map(token).transpose()?;
+    let token = options.token_file.as_deref().map(|path| token("--token-file", path));
+    let token = token.transpose()?;
     Ok(Access { identity, token })
 }
 
@@ -66,11 +67,11 @@ pub fn tls() -> Result<ClientTlsConfig, Failure> {
     Ok(match named(CA) {
         Some(path) => {
             let path: &Path = path.as_ref();
-            let roots = read(path)?;
+            let roots = read(CA, path)?;
             let is_pem = String::from_utf8_lossy(&roots).contains("-----BEGIN CERTIFICATE-----");
             if !is_pem {
                 return Err(Failure::new(format_args!(
-                    "{}: no certificate in PEM is in it",
+                    "{CA} {}: no certificate in PEM is in it",
                     path.display()
                 )));
             }
@@ -96,7 +97,7 @@ impl Bearer {
                 "weir: {url}: the token crosses the network in the clear; https:// hides it"
             ));
         }
-        let mut header: MetadataValue<Ascii> = token(path.as_ref())?.header().parse().map_err(Failure::new)?;
+        let mut header: MetadataValue<Ascii> = token(TOKEN, path.as_ref())?.header().parse().map_err(Failure::new)?;
         header.set_sensitive(true);
         Ok(Self(Some(header)))
     }
@@ -115,8 +116,10 @@ fn named(variable: &str) -> Option<OsString> {
     std::env::var_os(variable).filter(|path| !path.is_empty())
 }
 
-fn token(path: &Path) -> Result<Token, Failure> {
-    parse_token(path, &read(path)?).map_err(Failure::new)
+/// The token of the file that an option or a variable names.
+fn token(named_by: &str, path: &Path) -> Result<Token, Failure> {
+    let token = parse_token(path, &read(named_by, path)?);
+    token.map_err(|error| Failure::new(format_args!("{named_by} {error}")))
 }
 
 /// The token that a file of these bytes has.
@@ -124,6 +127,7 @@ pub fn parse_token(path: &Path, bytes: &[u8]) -> Result<Token, String> {
     Token::parse(&String::from_utf8_lossy(bytes)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| Failure::new(format_args!("{}: {error}", path.display())))
+/// The bytes of the file that an option or a variable names.
+fn read(named_by: &str, path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| Failure::new(format_args!("{named_by} {}: {error}", path.display())))
 }

@@ -95,7 +95,15 @@ pub fn read_with(
             ..source::Outcome::default()
         });
     }
-    source::read(Path::new(input), options, take).map_err(Failure::new)
+    source::read(Path::new(input), options, take).map_err(|error| {
+        let address = input.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        match address {
+            Some(_) if !Path::new(input).exists() => {
+                Failure::new(format_args!("{error}; that of a daemon is http://{input}"))
+            }
+            _ => Failure::new(error),
+        }
+    })
 }
 
 /// There is nothing to tell of it.

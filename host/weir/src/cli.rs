@@ -369,6 +369,12 @@ impl PathOptions {
     }
 }
 
+/// An address to listen on.
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "an address of this machine and a port, as 127.0.0.1:50051, [::1]:50051, or 0.0.0.0:50051 for all")
+}
+
 /// Who may call.
 #[derive(Clone, Debug, Args)]
 pub struct AccessOptions {
@@ -418,14 +424,14 @@ pub struct StatisticsOptions {
     pub services: [u16; NAMED],
 }
 
-/// Up to `N` numbers between commas; what is not given is 0.
-fn list<T: std::str::FromStr<Err: std::fmt::Display> + Copy + Default, const N: usize>(
-    text: &str,
-) -> Result<[T; N], String> {
+/// Up to `N` whole numbers between commas; what is not given is 0.
+fn list<T: TryFrom<u64> + Copy + Default, const N: usize>(text: &str) -> Result<[T; N], String> {
+    let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<T>());
     let mut all = [T::default(); N];
     for (place, number) in text.split(',').enumerate() {
+        let read = number.parse().ok().and_then(|number: u64| T::try_from(number).ok());
         *all.get_mut(place).ok_or_else(|| format!("at most {N} numbers"))? =
-            number.parse().map_err(|error| format!("{number:?}: {error}"))?;
+            read.ok_or_else(|| format!("{number:?} is no whole number from 0 to {most}"))?;
     }
     Ok(all)
 }
@@ -447,7 +453,7 @@ pub struct ViewArgs {
     #[arg(value_name = "FILE", num_args = 0..)]
     pub inputs: Vec<String>,
     /// Address to serve the page on; port 0: any that is free
-    #[arg(long, default_value = "127.0.0.1:8970", value_name = "ADDR:PORT")]
+    #[arg(long, default_value = "127.0.0.1:8970", value_name = "ADDR:PORT", value_parser = address)]
     pub listen: SocketAddr,
     #[command(flatten)]
     pub access: AccessOptions,
@@ -559,7 +565,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME")]
     pub tap: Option<String>,
     /// Only these connections, for example: server.port = 443 AND setup.outcome = IGNORED (see docs/src/filter.md)
-    #[arg(long, default_value = "", value_name = "FILTER")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FILTER")]
     pub filter: String,
     /// Only connections that these findings name, for example: kind = PERIODIC_LOSS
     #[arg(long, value_name = "FILTER")]
@@ -670,7 +676,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub ports: PortArgs,
     /// Address of the gRPC server
-    #[arg(long, default_value_t = weir_api::server::DEFAULT_ADDRESS, value_name = "ADDR:PORT")]
+    #[arg(long, default_value_t = weir_api::server::DEFAULT_ADDRESS, value_name = "ADDR:PORT", value_parser = address)]
     pub listen: SocketAddr,
     #[command(flatten)]
     pub access: AccessOptions,
@@ -681,7 +687,7 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=MOST_MIB))]
     pub log_mib: u64,
     /// Also answer scrapes of the metrics: http://ADDR:PORT/metrics, in OpenMetrics (docs: metrics.md)
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// Post every finding that opens, changes or closes to this address, as JSON (docs: metrics.md)
     #[arg(long, value_name = "URL")]
@@ -693,7 +699,7 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub keep: usize,
     /// Serve the analyst's page on this address
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub page: Option<SocketAddr>,
     #[command(flatten)]
     pub page_options: PageOptions,
@@ -874,8 +880,15 @@ pub enum What {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk, as weir serve --store and
-weir store add make it, and has options of its own: weir-sql query --help, built by make sql.
+Try it:
+  weir query findings
+  weir query --filter 'server_to_client.retransmitted_packets > 0'
+  weir query --order-by 'server_to_client.payload_bytes desc' --limit 10
+  weir query transactions --filter 'server_seconds > 1s' -f json
+
+A query that begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE is SQL over a store on disk, as
+weir serve --store and weir store add make it, and has options of its own: weir-sql query --help,
+built by make sql.
 
   weir query --store DIR 'SELECT setup_outcome, count(*) FROM connections GROUP BY 1'")]
 pub struct QueryArgs {
@@ -884,7 +897,7 @@ pub struct QueryArgs {
     pub what: What,
     /// Condition, for example: client.address = "10.0.0.1" AND server_to_client.lost_upstream > 0
     /// (fields as in the JSON output, in either spelling; see docs/src/filter.md)
-    #[arg(long, default_value = "", value_name = "FILTER")]
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "FILTER")]
     pub filter: String,
     /// Order, for example: server.port, duration_seconds desc (fields as in a filter; the first ones are fetched)
     #[arg(long, default_value = "", hide_default_value = true, value_name = "FIELDS")]

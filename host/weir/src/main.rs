@@ -37,6 +37,7 @@ mod text_load;
 mod view;
 mod whole;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -67,12 +68,17 @@ fn main() -> ExitCode {
     }
     let cli = Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
         let odd = arguments.iter().find(|argument| argument.to_str().is_none());
-        match odd.filter(|_| error.kind() == ErrorKind::InvalidUtf8) {
-            Some(name) => say::line(format_args!(
+        let file = arguments.get(1).filter(|first| Path::new(first).is_file());
+        match (error.kind(), odd, file) {
+            (ErrorKind::InvalidUtf8, Some(name), _) => say::line(format_args!(
                 "weir: {}: its name is not UTF-8; give it another one, or a link to it",
                 name.display()
             )),
-            None => error.exit(),
+            (ErrorKind::InvalidSubcommand, _, Some(file)) => say::line(format_args!(
+                "weir: {0}: is a file and no command; what happened in a capture: weir analyze {0}",
+                file.display()
+            )),
+            _ => error.exit(),
         }
         std::process::exit(2);
     });

@@ -145,9 +145,11 @@ fn refused(url: &str, status: &tonic::Status) -> Failure {
         ));
     }
     // What breaks off without an answer may want TLS.
-    let guess = match status.code() {
-        tonic::Code::Unknown => "; one with TLS is asked by https://",
-        _ => "",
+    let breaks_off = status.code() == tonic::Code::Unknown || text.contains("h2 protocol error");
+    let guess = if breaks_off {
+        "; one with TLS is asked by https://"
+    } else {
+        ""
     };
     Failure::new(format_args!(
         "{url}: the daemon answered: {text} ({:?}){guess}",

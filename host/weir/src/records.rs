@@ -1,6 +1,7 @@
 //! `weir records`: what the engine makes of a capture.
 
 use std::io::Write;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -76,8 +77,8 @@ pub fn print(records: &[Record], format: RecordFormat, out: &mut dyn Write) -> s
 }
 
 /// An address as it is written; IPv4 ones are mapped.
-fn address(bytes: &[u8; 16]) -> std::net::IpAddr {
-    std::net::Ipv6Addr::from(*bytes).to_canonical()
+fn address(bytes: &[u8; 16]) -> IpAddr {
+    Ipv6Addr::from(*bytes).to_canonical()
 }
 
 fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
@@ -96,7 +97,10 @@ fn line(r: &Record, out: &mut dyn Write) -> std::io::Result<()> {
     match (r.kind(), r.is_continuation()) {
         (Some(Kind::Open), false) => {
             let how = named(ClientHow::from_u8(arg).map(ClientHow::name));
-            writeln!(out, "{direction} {how} {:?}", Open::decode(r))
+            let open = Open::decode(r);
+            let client = SocketAddr::new(address(&open.client_addr), open.client_port);
+            let server = SocketAddr::new(address(&open.server_addr), open.server_port);
+            writeln!(out, "{direction} {how} {client} > {server} {open:?}")
         }
         (Some(Kind::Open), true) => writeln!(out, "{:?}", OpenMore::decode(r)),
         (Some(Kind::Setup), false) => {

@@ -21,6 +21,12 @@ const PACKETS: usize = 300;
 /// Run the command.
 pub fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     output::keep(args.inputs.iter().chain(&args.baseline), args.output.as_deref())?;
+    let ending = args.output.as_deref().and_then(Path::extension);
+    if args.format.is_none() && ending.is_some_and(|ending| ending.eq_ignore_ascii_case("pdf")) {
+        return Err(Failure::new(
+            "a report is HTML or Markdown: write it to a file that ends in .html, which a browser prints as PDF",
+        ));
+    }
     let read = read(args)?;
     let facts = &read.answer;
     let ids = facts.inner.worth_a_look(CONNECTIONS);

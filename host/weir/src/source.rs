@@ -158,11 +158,6 @@ pub fn read(path: &Path, options: &Options, take: impl FnMut(&[Record])) -> Resu
     outcome.map(|outcome| Outcome { note, ..outcome })
 }
 
-/// A line to the user.
-pub fn say(text: &str) {
-    say::line(format_args!("weir: {text}"));
-}
-
 /// The same; `watch` is told the bytes read, of how many if that is known, and says whether to go on.
 pub fn read_watched(
     mut file: CaptureFile,
@@ -241,6 +236,11 @@ pub fn read_watched(
             left_out: feed.left_out(),
         }),
     }
+}
+
+/// A line to the user.
+pub fn say(text: &str) {
+    say::line(format_args!("weir: {text}"));
 }
 
 /// A word through the engine and its statistics.

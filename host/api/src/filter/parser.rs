@@ -11,6 +11,10 @@ use super::{FilterError, MAX_BYTES, Node};
 const MAX_DEPTH: usize = 50;
 /// Most restrictions in one filter: each is looked at for each message.
 const MAX_RESTRICTIONS: usize = 200;
+/// What people write behind a number, and a blank, for its unit.
+const UNITS: [&str; 12] = [
+    "ns", "us", "µs", "ms", "s", "sec", "second", "seconds", "m", "min", "minutes", "h",
+];
 
 pub(super) fn parse(filter: &str, schema: &'static [Field]) -> Result<Node, FilterError> {
     if filter.len() > MAX_BYTES {
@@ -151,6 +155,15 @@ impl Parser<'_> {
                 at,
                 "a comparison: there are no functions; as a text it stands in quotes",
             ));
+        }
+        let before = at.checked_sub(1).map(|before| &self.tokens[before].word);
+        let is_number = |pattern: &Pattern| pattern.plain().and_then(float).is_some();
+        if let Some(Word::Literal { pattern, quoted: false }) = before
+            && is_number(pattern)
+            && UNITS.contains(&text.as_str())
+        {
+            let expected = "AND, OR or the end: a unit follows its number without a space (1.5s, 20ms, 300us, 2m); as a text it stands in quotes";
+            return Err(self.error_at(at, expected));
         }
         let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let path = text.split(|c| !is_of_path(c)).next().unwrap_or_default();

@@ -4,9 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use weir_record::tcp_flag::{ACK, FIN, PSH, SYN};
+
 use super::{START, scaled};
 use crate::error::Error;
-use crate::frame::{ACK, Ends, FIN, FrameWriter, MSS, PSH, SYN, Segment, TIMESTAMPS_LENGTH};
+use crate::frame::{Ends, FrameWriter, MSS, Segment, TIMESTAMPS_LENGTH};
 use crate::rng::Rng;
 use crate::truth::Truth;
 

@@ -1,9 +1,11 @@
 //! Frames of 60 octets (64 on the wire): four rounds over all flows, so that every flow is open before any has its second packet.
 //! The rounds are SYN, SYN-ACK, ACK, and a request of 6 octets, which just fills the frame. No flow is closed.
 
+use weir_record::tcp_flag::{ACK, PSH, SYN};
+
 use super::{START, scaled};
 use crate::error::Error;
-use crate::frame::{ACK, Ends, FrameWriter, PSH, SYN, Segment};
+use crate::frame::{Ends, FrameWriter, Segment};
 use crate::rng::Rng;
 
 const FLOWS: u64 = 1_000_000;

@@ -111,6 +111,11 @@ fn section(
         connections(flows.intersection(are_connections).count() as u64),
         count(verdicts)
     ));
+    if packets == 0 && (args.from.is_some() || args.to.is_some()) {
+        say::line(format_args!(
+            "weir: {input}: none of these frames is of that time; weir analyze tells when a capture begins and how long it is"
+        ));
+    }
     let silent = (known.selected(&selection) as u64).saturating_sub(verdicts);
     if silent > 0 {
         say::line(format_args!(

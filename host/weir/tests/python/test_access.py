@@ -64,14 +64,17 @@ def test_only_clients_with_root_and_token_are_answered(tmp_path, secrets):
             ({"WEIR_CA": certificate}, "Unauthenticated"),
             ({"WEIR_CA": certificate, "WEIR_TOKEN_FILE": wrong}, "Unauthenticated"),
             ({"WEIR_TOKEN_FILE": token}, "certificate"),
-            ({"WEIR_CA": certificate, "WEIR_TOKEN_FILE": tmp_path / "none"}, "none: No such file"),
-            ({"WEIR_CA": tmp_path / "none", "WEIR_TOKEN_FILE": token}, "none: No such file"),
+            (
+                {"WEIR_CA": certificate, "WEIR_TOKEN_FILE": tmp_path / "none"},
+                f"WEIR_TOKEN_FILE {tmp_path}/none: No such",
+            ),
+            ({"WEIR_CA": tmp_path / "none", "WEIR_TOKEN_FILE": token}, f"WEIR_CA {tmp_path}/none: No such file"),
         ]:
             run = query(daemon, **environment)
             assert run.returncode == 1 and text in run.stderr and not run.stdout, run.stderr
         assert TOKEN not in daemon.said
         run = query(daemon, scheme="http", WEIR_TOKEN_FILE=token)
-        assert run.returncode == 1, run.stdout
+        assert run.returncode == 1 and "https://" in run.stderr, (run.stdout, run.stderr)
 
 
 def refused(url, root, headers):
@@ -179,9 +182,9 @@ def test_what_is_no_secret_is_told(tmp_path, secrets):
             f"--tls-cert {certificate} and --tls-key {other}: the key is not that of the certificate",
         ),
         (["--tls-cert", certificate, "--tls-key", locked], f"--tls-key {locked}: the key has a password"),
-        (["--tls-cert", tmp_path / "none", "--tls-key", key], "none: No such file"),
-        (["--tls-cert", certificate, "--tls-key", tmp_path / "none"], "none: No such file"),
-        (["--token-file", short], f"{short}: a token has 16"),
+        (["--tls-cert", tmp_path / "none", "--tls-key", key], f"--tls-cert {tmp_path}/none: No such file"),
+        (["--tls-cert", certificate, "--tls-key", tmp_path / "none"], f"--tls-key {tmp_path}/none: No such file"),
+        (["--token-file", short], f"--token-file {short}: a token has 16"),
     ]:
         with Daemon(tmp_path, "--port", f"pcap:{DEMO}", *options) as daemon:
             assert daemon.process.wait(timeout=PATIENCE) != 0

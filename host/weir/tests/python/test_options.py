@@ -170,6 +170,11 @@ def test_a_name_that_is_no_text_is_told():
     assert run.returncode == 2 and b"odd\xef\xbf\xbd.pcap: its name is not UTF-8" in run.stderr
 
 
+def test_the_ends_of_a_flow_can_be_read():
+    first = weir("records", DEMO).stdout.splitlines()[0]
+    assert " OPEN     c>s SYN 10.77.0.1:54417 > 10.77.0.2:9000 Open {" in first
+
+
 def test_what_cannot_be_asked_says_what_can(tmp_path):
     (tmp_path / "a file").touch()
     for words, said in {
@@ -181,7 +186,19 @@ def test_what_cannot_be_asked_says_what_can(tmp_path):
         ("analyze", *"1234567"): "mergecap",
         ("export", "-", "-f", "pcapng", "-o", tmp_path / "o"): "save it to a file",
         ("export", DEMO, "-f", "csv", "-o", tmp_path / "a file"): "several tables go into a folder",
+        ("report", DEMO, "-o", tmp_path / "r.pdf"): "ends in .html",
+        ("analyze", "127.0.0.1:50051"): "http://127.0.0.1:50051",
+        ("store", "list", "--store", tmp_path / "none"): f"no folder {tmp_path}/none; weir store add",
+        ("capture", "--card", f"pcap:{DEMO}", "--control", tmp_path / "none"): f"cannot be reached: {tmp_path}/none: ",
     }.items():
         assert said in refused(*words), words
+    for words, said in {
+        (DEMO,): f"weir analyze {DEMO}",
+        ("serve", "--port", "null", "--listen", "50051"): "127.0.0.1:50051",
+        ("records", DEMO, "--statistics", "--services", "80,99999"): '"99999" is no whole number from 0 to 65535',
+    }.items():
+        assert said in refused(*words, status=2), words
+    outside = weir("export", DEMO, "-f", "pcapng", "-o", tmp_path / "outside", "--from", "60")
+    assert "none of these frames is of that time" in outside.stderr
     nobody = weir("export", DEMO, "-f", "pcapng", "-o", tmp_path / "nobody", "--filter", "server.port = 1")
     assert "no connection is selected" in nobody.stderr

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from test_options import frames
+from test_serve import free_port
 
 ROOT = Path(__file__).resolve().parents[4]
 WEIR = os.environ.get("WEIR_BIN", str(ROOT / "bin" / "weir"))
@@ -41,12 +41,6 @@ def rows(folder):
 def intact(folder):
     run = store("check", "--store", folder)
     assert run.returncode == 0, run.stdout + run.stderr
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def test_a_capture_is_stored_once_and_its_packets_when_they_are_wanted(tmp_path):

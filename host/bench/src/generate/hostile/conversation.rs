@@ -1,16 +1,10 @@
 //! One conversation as its hosts might see it. The model is loose on purpose: it only has to be right often enough that
 //! wrong packets hit corners and not just noise.
 
+use weir_record::tcp_flag::{ACK, CWR, ECE, FIN, PSH, SYN};
+
 use super::frame::{self, End, Shape, TCP, Tcp};
 use crate::rng::Rng;
-
-pub(super) const FIN: u8 = 0x01;
-pub(super) const SYN: u8 = 0x02;
-pub(super) const RST: u8 = 0x04;
-pub(super) const PSH: u8 = 0x08;
-pub(super) const ACK: u8 = 0x10;
-const ECE: u8 = 0x40;
-const CWR: u8 = 0x80;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {

@@ -10,12 +10,13 @@ mod frame;
 
 use std::path::Path;
 
+use weir_record::tcp_flag::{ACK, FIN, PSH, RST};
 use weir_record::time::tai_from_utc;
 
 use crate::error::Error;
 use crate::rng::Rng;
 use capture::Capture;
-use conversation::{ACK, Conversation, FIN, PSH, Phase, RST, Segment, length, window};
+use conversation::{Conversation, Phase, Segment, length, window};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
