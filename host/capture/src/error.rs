@@ -44,6 +44,15 @@ fn is_of_decompression(error: &io::Error) -> bool {
     matches!(error.kind(), InvalidData | InvalidInput | Other | UnexpectedEof)
 }
 
+/// What became of the frames before an error.
+fn used(frames: u64) -> String {
+    match frames {
+        0 => "there are no frames before it".to_owned(),
+        1 => "the 1 frame before it was used".to_owned(),
+        _ => format!("the {frames} frames before it were used"),
+    }
+}
+
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -56,7 +65,7 @@ impl fmt::Display for CaptureError {
             Cause::Io(error) => {
                 write!(f, "{file}: byte {offset}: cannot be read: {error}")?;
                 if *frames > 0 {
-                    write!(f, "; the {frames} frames before it were used")?;
+                    write!(f, "; {}", used(*frames))?;
                 }
                 if is_of_decompression(error) {
                     write!(
@@ -78,12 +87,13 @@ impl fmt::Display for CaptureError {
             Cause::Cut { what, have, need } => write!(
                 f,
                 "{file}: byte {offset}: the file ends inside of a {what} ({have} of {need} bytes are there); \
-                 the {frames} frames before it were used; copy the file again if it was still being written"
+                 {}; copy the file again if it was still being written",
+                used(*frames)
             ),
             Cause::Corrupt(what) => write!(
                 f,
-                "{file}: byte {offset}: {what}; the {frames} frames before it were used; \
-                 the file is damaged from here on"
+                "{file}: byte {offset}: {what}; {}; the file is damaged from here on",
+                used(*frames)
             ),
         }
     }

@@ -500,7 +500,12 @@ fn errors_name_file_place_cause_and_frames() {
     let (frames, error) = read(&bytes[..bytes.len() - 1]);
     let text = error.unwrap().to_string();
     assert_eq!(frames.len(), 1);
-    for part in ["test.cap", "byte 43", "18 of 19 bytes", "1 frames before it"] {
+    for part in [
+        "test.cap",
+        "byte 43",
+        "18 of 19 bytes",
+        "the 1 frame before it was used",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     assert!(matches!(read(b"").1.unwrap().cause, Cause::Empty));
