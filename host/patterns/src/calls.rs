@@ -120,12 +120,17 @@ impl Calls {
                 .stays
                 .iter()
                 .filter(|stay| stay.service == *back && stay.client == host);
+            let mut setups = 0.0;
             let calls = match pair.unit() {
-                Unit::Request => behind.filter(|stay| !stay.is_setup).map(Stay::piece).collect(),
+                Unit::Request => {
+                    let (opened, asked): (Vec<&Stay>, Vec<_>) = behind.partition(|stay| stay.is_setup);
+                    setups = opened.into_iter().map(|stay| length(&stay.piece())).sum();
+                    asked.into_iter().map(Stay::piece).collect()
+                }
                 Unit::Visit => visits(behind),
             };
             let decided = decide(requests, calls);
-            decided.tell(tier);
+            decided.tell(tier, setups);
         }
     }
 }
@@ -264,6 +269,11 @@ fn order<I>(requests: &[Piece<I>], calls: &mut [(Piece<I>, Whose)]) -> Option<u6
     Some(by_order)
 }
 
+/// ns.
+const fn length<I>(piece: &Piece<I>) -> f64 {
+    piece.end.saturating_sub(piece.start) as f64
+}
+
 /// Time in which one call or more is under way, ns; by their beginning.
 fn union<I>(calls: &[&Piece<I>]) -> u64 {
     let (mut sum, mut done) = (0, 0);
@@ -278,25 +288,32 @@ impl Decided<FlowId> {
     /// Of the time of the requests, the share in which calls for them are under way. Calls overlap as they do for the
     /// requests all of whose calls are decided.
     fn explained(&self, calls_of: &HashMap<usize, Vec<&Piece<FlowId>>>) -> f64 {
-        let length = |piece: &Piece<FlowId>| piece.end.saturating_sub(piece.start) as f64;
-        let (mut made, mut unsure) = (0.0, HashSet::<usize>::new());
-        for (call, whose) in &self.calls {
+        let mut unsure = HashSet::<usize>::new();
+        for (_, whose) in &self.calls {
             if let Whose::Several(fitting) = whose {
                 unsure.extend(fitting.iter());
             }
-            made += if *whose == Whose::Nobodys { 0.0 } else { length(call) };
         }
         let (mut under_way, mut one_by_one) = (0.0, 0.0);
         for (_, calls) in calls_of.iter().filter(|(request, _)| !unsure.contains(request)) {
             under_way += union(calls) as f64;
             one_by_one += calls.iter().map(|call| length(call)).sum::<f64>();
         }
-        let whole: f64 = self.requests.iter().map(length).sum();
         let share = if one_by_one > 0.0 { under_way / one_by_one } else { 1.0 };
-        (share * made / whole.max(1.0)).min(1.0)
+        self.most_explained(0.0, share)
     }
 
-    fn tell(&self, tier: &mut v1::Tier) {
+    /// The same if each call for a request explained this share of its time, and so much time (ns) of setups all of it: what nobody in front
+    /// asked for explains nothing, however busy both are at once.
+    fn most_explained(&self, setups: f64, share: f64) -> f64 {
+        let made = self.calls.iter().filter(|(_, whose)| *whose != Whose::Nobodys);
+        let made: f64 = made.map(|(call, _)| length(call)).sum();
+        let whole: f64 = self.requests.iter().map(length).sum();
+        ((share * made + setups) / whole.max(1.0)).min(1.0)
+    }
+
+    /// `setups`: time of the connections' setups, where these are no part of the calls, ns.
+    fn tell(&self, tier: &mut v1::Tier, setups: f64) {
         let mut calls_of: HashMap<usize, Vec<&Piece<FlowId>>> = HashMap::new();
         for (call, whose) in &self.calls {
             match whose {
@@ -313,8 +330,10 @@ impl Decided<FlowId> {
         tier.calls_side_by_side = self.side_by_side;
         if self.side_by_side {
             tier.explained_share = self.explained(&calls_of);
-            tier.explained_seconds = tier.explained_share * tier.request_seconds;
+        } else if self.calls.iter().any(|(_, whose)| *whose == Whose::Nobodys) {
+            tier.explained_share = tier.explained_share.min(self.most_explained(setups, 1.0));
         }
+        tier.explained_seconds = tier.explained_share * tier.request_seconds;
         let mut slowest: Vec<usize> = calls_of.keys().copied().collect();
         slowest.sort_unstable_by_key(|number| {
             let request = &self.requests[*number];
@@ -411,11 +430,29 @@ mod tests {
                 explained_share: 1.0,
                 ..v1::Tier::default()
             };
-            decide(vec![piece(9, 0, 100)], calls).tell(&mut tier);
+            decide(vec![piece(9, 0, 100)], calls).tell(&mut tier, 0.0);
             assert_eq!(tier.calls_side_by_side, share < 1.0);
             assert!((tier.explained_share - share).abs() < 1e-9, "{tier:?}");
             assert!((tier.explained_seconds - 100.0 * share).abs() < 1e-6, "{tier:?}");
         }
+    }
+
+    /// Both tiers are always busy, and only the second call can be for the request.
+    #[test]
+    fn calls_that_fit_no_request_explain_nothing() {
+        let tier = |setups| {
+            let mut tier = v1::Tier {
+                request_seconds: 100.0,
+                explained_seconds: 100.0,
+                explained_share: 1.0,
+                ..v1::Tier::default()
+            };
+            let calls = vec![piece(0, 0, 30), piece(1, 40, 60), piece(2, 70, 150)];
+            decide(vec![piece(9, 10, 110)], calls).tell(&mut tier, setups);
+            (tier.explained_share, tier.explained_seconds)
+        };
+        assert_eq!(tier(0.0), (0.2, 20.0));
+        assert_eq!(tier(10.0), (0.3, 30.0));
     }
 
     #[test]

@@ -351,14 +351,40 @@ impl Losses {
         (inside, all)
     }
 
-    fn period_of(&self, has: impl Fn(usize) -> bool, side: Option<Side>) -> Option<Period> {
+    /// Losses of these pairs on this side, each recovery once.
+    fn times(&self, has: impl Fn(usize) -> bool, side: Option<Side>) -> Vec<u64> {
         let of_them =
             |loss: &&Loss| loss.first && has(usize::from(loss.pair)) && side.is_none_or(|side| loss.side == side);
-        let times: Vec<u64> = self.losses.iter().filter(of_them).map(|loss| loss.at).collect();
+        self.losses.iter().filter(of_them).map(|loss| loss.at).collect()
+    }
+
+    fn period_of(&self, has: impl Fn(usize) -> bool, side: Option<Side>) -> Option<Period> {
+        let times = self.times(&has, side);
         if times.len() < period::LEAST {
             return None;
         }
         period::find(&times, &self.exposure(has, [1.0; 2])?)
+    }
+
+    /// Other pairs whose losses are too few to show the period by themselves, but keep to it. More than one period found leaves open whose.
+    fn join(&self, found: &mut [Periodic]) {
+        let [found] = found else { return };
+        if found.pairs.is_empty() {
+            return;
+        }
+        for number in 0..self.by_pair.len() {
+            let fits = || {
+                let exposure = self.exposure(|other| other == number, [1.0; 2])?;
+                Some(
+                    found
+                        .period
+                        .fits(&self.times(|other| other == number, found.side), &exposure),
+                )
+            };
+            if !found.pairs.contains(&number) && fits() == Some(true) {
+                found.pairs.push(number);
+            }
+        }
     }
 
     /// Patterns in time, each of a pair or of several with the same period.
@@ -414,6 +440,7 @@ impl Losses {
                 side: None,
             });
         }
+        self.join(&mut found);
         found.retain(|found| !self.is_by_capture(found));
         found
     }
@@ -826,6 +853,28 @@ mod tests {
         let place =
             |line: &String| line.starts_with("all ") && line.contains("losses occurred between the tap and ::7");
         assert!(finding.evidence.iter().any(place), "{finding:#?}");
+    }
+
+    /// Too few to show it by themselves, too regular for chance: not losses "at random" beside the rhythm of the others.
+    #[test]
+    fn pairs_that_keep_to_the_period_of_another_have_it() {
+        let lost = [(Class::Retransmission, Place::BeforeTap)];
+        // One client loses a segment each 0.2 s of the lossy second, two others one in each third of them, and a fourth in the second behind.
+        let found = watch_when(&lost, |ms| match ms % 100 {
+            7 => ms / 1000 % 3 == 0 && ms / 100 % 2 == 0,
+            8 | 9 => ms / 1000 % 9 == 0 && ms / 100 % 10 == ms / 9000 * 7 % 9,
+            10 => ms / 1000 % 9 == 1 && ms / 100 % 10 == ms / 9000 * 7 % 9,
+            _ => false,
+        });
+        let told: Vec<_> = found.iter().map(|finding| (&*finding.kind, &*finding.title)).collect();
+        let [("PERIODIC_LOSS", title), ("LOSS", other)] = told[..] else {
+            panic!("{told:?}")
+        };
+        assert!(
+            title.ends_with("between ::8 and ::7 and 2 more pairs of hosts"),
+            "{title}"
+        );
+        assert!(other.contains("between ::b and ::7"), "{other}");
     }
 
     /// Two losses in 3.5 s of each of eleven periods: a rhythm that is likely, and losses that are sure.

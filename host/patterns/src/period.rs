@@ -27,6 +27,8 @@ const BLOCK: f64 = 0.25;
 /// is fitted to few, so it is an estimate: of 180 made captures without a period none has a sure one.
 pub(crate) const CHANCE: f64 = 1e-5;
 const LIKELY: f64 = 1e-3;
+/// Largest chance with which other events have a period that is known: there is only one to try.
+const FITS: f64 = 1e-4;
 /// Of more cycles a period would be sure.
 const FEW_CYCLES: u64 = 16;
 /// Events per exposure inside, over those outside.
@@ -141,6 +143,28 @@ impl Period {
         self.chance <= CHANCE
     }
 
+    /// Whether other events (TAI ns, any order) come in its part, too, and not by chance. Those that come within its part's length are one: a
+    /// burst falls into the part, or not.
+    pub fn fits(&self, times: &[u64], exposure: &Exposure) -> bool {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        let inside = times.iter().filter(|time| self.is_inside(**time)).count();
+        let [exposed, rest] = exposure.parts(self);
+        if exposed <= 0.0 || rest <= 0.0 || inside as f64 * rest < CONTRAST * exposed * (times.len() - inside) as f64 {
+            return false;
+        }
+        let mut last: Option<u64> = None;
+        times.retain(|time| {
+            let is_new = last.is_none_or(|last| (time - last) as f64 >= self.part);
+            if is_new {
+                last = Some(*time);
+            }
+            is_new
+        });
+        let inside = times.iter().filter(|time| self.is_inside(**time)).count();
+        by_chance(inside, times.len(), exposed / (exposed + rest)) <= FITS
+    }
+
     /// Whether it is the same as another: within two of a hundred.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.period - other.period).abs() < 0.02 * other.period
@@ -199,17 +223,13 @@ pub(crate) fn find(times: &[u64], exposure: &Exposure) -> Option<Period> {
             }
         }
     }
-    let (part, frequency) = refine(&events, exposure, best)?;
-    let folded = Fine::new(exposure, part, frequency);
-    let mut best = (0.0, None);
-    for step in -24..=24 {
-        let f = frequency + f64::from(step) / (4096.0 * span);
-        let (gain, period) = folded.edges(&times, exposure, f);
-        if gain > best.0 {
-            best = (gain, Some(period));
-        }
+    let mut period = settle(&events, &times, exposure, best)?;
+    // A short part makes high harmonics as strong as the first: where only every n-th part is struck, the period is n times as long.
+    if let Some(n) = every(&period, &events, exposure) {
+        let longer = exposure.slot as f64 / (period.period * n as f64);
+        let part = fold(&events, exposure, longer, ROUGH).best_part();
+        period = settle(&events, &times, exposure, (part, longer))?;
     }
-    let period = best.1?;
     judge(period, chance, &events, exposure)
 }
 
@@ -245,6 +265,17 @@ fn candidate(events: &[u64], exposure: &Exposure, total: f64) -> Option<(f64, f6
         largest.extend(strongest(&blocks.concat()).map(|(_, power)| power));
     }
     Some((at as f64 / size as f64, gumbel(&largest, power)))
+}
+
+/// Chance that so many of all have a share, or more (Chernoff's bound of the binomial distribution).
+pub(crate) fn by_chance(some: usize, all: usize, share: f64) -> f64 {
+    let found = some as f64 / all.max(1) as f64;
+    if found <= share {
+        return 1.0;
+    }
+    let part = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
+    let distance = part(found, share) + part(1.0 - found, 1.0 - share);
+    (-(all as f64) * distance).exp()
 }
 
 /// Chance of a value as large, by the law of the largest of many (Gumbel), fitted to some by their moments.
@@ -358,6 +389,40 @@ impl Folded {
     }
 }
 
+/// The part to the event, at the best frequency near by.
+fn settle(events: &[u64], times: &[u64], exposure: &Exposure, rough: (Part, f64)) -> Option<Period> {
+    let span = exposure.sums.len() as f64;
+    let (part, frequency) = refine(events, exposure, rough)?;
+    let folded = Fine::new(exposure, part, frequency);
+    let mut best = (0.0, None);
+    for step in -24..=24 {
+        let f = frequency + f64::from(step) / (4096.0 * span);
+        let (gain, period) = folded.edges(times, exposure, f);
+        if gain > best.0 {
+            best = (gain, Some(period));
+        }
+    }
+    best.1
+}
+
+/// The largest n of which only every n-th part is struck (nine of ten of those that are), if that is no chance.
+fn every(period: &Period, events: &[u64], exposure: &Exposure) -> Option<usize> {
+    let Parts { exposed, struck } = Parts::of(period, events, exposure);
+    let most = (exposed.len() as f64 / CYCLES) as usize;
+    let number = |parts: &[bool], of: &dyn Fn(usize) -> bool| (0..parts.len()).filter(|i| parts[*i] && of(*i)).count();
+    let all = number(&struck, &|_| true);
+    (2..=most).rev().find(|n| {
+        let of_class = |parts: &[bool], class: usize| number(parts, &|i| i % n == class);
+        let Some(class) = (0..*n).max_by_key(|class| of_class(&struck, *class)) else {
+            return false;
+        };
+        let share = of_class(&exposed, class) as f64 / number(&exposed, &|_| true).max(1) as f64;
+        let is_most = of_class(&struck, class) * 10 >= all * 9;
+        // One of n classes is always the one with most.
+        is_most && *n as f64 * by_chance(of_class(&struck, class), all, share) <= LIKELY
+    })
+}
+
 /// The part in fine phases, at the best frequency near by.
 fn refine(events: &[u64], exposure: &Exposure, (rough, frequency): (Part, f64)) -> Option<(Part, f64)> {
     const RATIO: usize = FINE / ROUGH;
@@ -459,26 +524,39 @@ impl Fine {
     }
 }
 
+/// Of each period, from the first on: whether its part has exposure, and events.
+struct Parts {
+    exposed: Vec<bool>,
+    struck: Vec<bool>,
+}
+
+impl Parts {
+    fn of(period: &Period, events: &[u64], exposure: &Exposure) -> Self {
+        let first = period.cycle(exposure.start);
+        let count = (period.cycle(exposure.end()) - first + 1) as usize;
+        let (mut exposed, mut struck) = (vec![false; count], vec![false; count]);
+        for (i, sum) in exposure.sums.iter().enumerate() {
+            let time = exposure.start + i as u64 * exposure.slot + exposure.slot / 2;
+            if *sum > 0.0 && period.is_inside(time) {
+                exposed[(period.cycle(time) - first) as usize] = true;
+            }
+        }
+        for time in events.iter().filter(|time| period.is_inside(**time)) {
+            struck[(period.cycle(*time) - first) as usize] = true;
+        }
+        Self { exposed, struck }
+    }
+}
+
 /// Whether the events keep to the part of the period, and have come back often enough.
 fn judge(mut period: Period, chance: f64, events: &[u64], exposure: &Exposure) -> Option<Period> {
     let [inside, outside] = exposure.parts(&period);
     let struck = events.iter().filter(|time| period.is_inside(**time)).count() as f64;
     let rate = struck / inside;
     let elsewhere = (events.len() as f64 - struck) / outside;
-    let first = period.cycle(exposure.start);
-    let count = (period.cycle(exposure.end()) - first + 1) as usize;
-    let (mut exposed, mut has) = (vec![false; count], vec![false; count]);
-    for (i, sum) in exposure.sums.iter().enumerate() {
-        let time = exposure.start + i as u64 * exposure.slot + exposure.slot / 2;
-        if *sum > 0.0 && period.is_inside(time) {
-            exposed[(period.cycle(time) - first) as usize] = true;
-        }
-    }
-    for time in events.iter().filter(|time| period.is_inside(**time)) {
-        has[(period.cycle(*time) - first) as usize] = true;
-    }
+    let parts = Parts::of(&period, events, exposure);
     let number = |parts: &[bool]| parts.iter().filter(|part| **part).count() as u64;
-    (period.cycles, period.struck) = (number(&exposed), number(&has));
+    (period.cycles, period.struck) = (number(&parts.exposed), number(&parts.struck));
     period.chance = chance;
     let regular = period.struck as f64 >= CYCLES;
     let is_told = period.is_sure() || chance <= LIKELY && period.cycles <= FEW_CYCLES;
@@ -565,6 +643,41 @@ mod tests {
             "{} of 40, {unsure} not sure",
             found.len()
         );
+    }
+
+    /// Any of its first hundred harmonics is as strong as the first. (Strays in the parts of a harmonic may hide it.)
+    #[test]
+    fn a_short_part_is_that_of_the_longest_period() {
+        let all = (300..330).filter_map(|seed| {
+            let (events, exposure) = make(seed, 150.0, |at| if (at + 6.3) % 10.0 < 0.1 { 40.0 } else { 0.005 });
+            find(&events, &exposure)
+        });
+        let all: Vec<f64> = all.map(|found| found.period / SECOND).collect();
+        let right = all.iter().filter(|period| (**period - 10.0).abs() < 0.05).count();
+        assert!(right >= 20 && all.len() - right <= 1, "{all:?}");
+    }
+
+    #[test]
+    fn other_events_fit_a_period_or_not() {
+        let (_, exposure) = make(1, 100.0, |_| 0.0);
+        let period = Period {
+            period: 5.0 * SECOND,
+            part: 2.0 * SECOND,
+            begin: START + 1_000_000_000,
+            cycles: 20,
+            struck: 20,
+            chance: 0.0,
+        };
+        let fits = |rate: &dyn Fn(f64) -> f64| {
+            (0..20)
+                .filter(|seed| period.fits(&make(*seed, 100.0, rate).0, &exposure))
+                .count()
+        };
+        assert_eq!(fits(&|at| if (at + 4.0) % 5.0 < 2.0 { 1.0 } else { 0.0 }), 20);
+        assert_eq!(fits(&|_| 1.0), 0);
+        assert_eq!(fits(&|at| if (at + 1.0) % 5.0 < 2.0 { 1.0 } else { 0.0 }), 0);
+        // One burst falls inside easily.
+        assert_eq!(fits(&|at| if (21.0..22.5).contains(&at) { 30.0 } else { 0.0 }), 0);
     }
 
     #[test]

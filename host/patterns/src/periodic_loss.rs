@@ -23,7 +23,10 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Finding {
     let (client, server) = all.names(found);
     let between = match found.pairs.len() {
         0 | 1 => format!("between {client} and {server}"),
-        n => format!("between {client} and {server} and {} more pairs of hosts", n - 1),
+        n => format!(
+            "between {client} and {server} and {} of hosts",
+            several(n as u64 - 1, "more pair", "more pairs")
+        ),
     };
     let (length, part) = (period.period / 1e9, period.part / 1e9);
     let start = all.span().map_or(period.begin, |(start, _)| start);

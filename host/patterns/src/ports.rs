@@ -25,6 +25,8 @@ const PORTS: usize = 1 << 19;
 const RECYCLED: u64 = 100;
 /// Times are kept in units of 2²⁰ ns: 52 days fit.
 const UNIT: u32 = 20;
+/// Ports come round in order if nine of ten come back after this share of the median, or later.
+const ROUND: f64 = 0.5;
 /// No ports are left: of the ports between the first and the last, this share was used...
 const ALL: f64 = 0.98;
 /// ...and this share of the connections left its port in TIME-WAIT (the client closed first, and nobody reset)...
@@ -176,8 +178,23 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
         return None;
     }
     let (first, last) = table.ports;
+    let is_round = table.cycles.quantile(0.1)? as f64 >= ROUND * cycle as f64;
     let cycle = seconds(cycle);
     let client = address(key.0);
+    let (title, next) = if is_round {
+        (
+            format!("{client} uses its ports again after {cycle:.0} s"),
+            format!("next: begin below port {first} on {client}, or keep connections open, before load grows"),
+        )
+    } else {
+        (
+            format!(
+                "{client} uses ports again in no order, after {:.1} s at the soonest",
+                seconds(table.shortest)
+            ),
+            "next: keep connections open; if it is one host, let its ports come in order, if it is a NAT, give it more addresses".to_owned(),
+        )
+    };
     let failed = table.failed;
     let blame = if failed[0] == 0 {
         "none of the connections on a port used before failed: recycling did no harm here".to_owned()
@@ -188,7 +205,7 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
             count(failed[1])
         )
     };
-    let finding = finding(
+    let mut finding = finding(
         "PORT_RECYCLING",
         if cycle * 4.0 < seconds(TIME_WAIT) {
             "WARNING"
@@ -196,7 +213,7 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
             "INFO"
         },
         1.0,
-        format!("{client} uses its ports again after {cycle:.0} s"),
+        title,
         vec![
             format!(
                 "ports {first} to {last} ({} of them) carried {} to {}; {} came on a port used less than {:.0} s before",
@@ -213,7 +230,6 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
             ),
             blame,
             "it may also be harmless: who ends a connection by RST leaves no TIME-WAIT, and timestamps tell the old connection from the new (RFC 6191)".to_owned(),
-            format!("next: begin below port {first} on {client}, or keep connections open, before load grows"),
         ],
         &table.again,
         &[
@@ -224,6 +240,14 @@ fn recycling(key: &Key, table: &Table) -> Option<Finding> {
             ("connections", again as f64),
         ],
     );
+    if !is_round {
+        finding.evidence.push(
+            "they come back in no order: each is chosen at random (RFC 6056), or several hosts are behind this address (NAT); so some come back \
+             soon, however many there are"
+                .to_owned(),
+        );
+    }
+    finding.evidence.push(next);
     Some(about(who(key), finding))
 }
 
@@ -290,4 +314,48 @@ fn exhaustion(key: &Key, table: &Table, timeline: &Timeline) -> Option<Finding> 
         ],
     );
     Some(about(who(key), finding))
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_analysis::Ends;
+
+    use super::*;
+    use crate::fixtures::ended;
+    use crate::random::Random;
+
+    /// What is told of 2,000 connections, ten a second, on these ports.
+    fn told(port: impl FnMut(u64) -> u16) -> Finding {
+        let mut table = Table::new(0);
+        for (n, port) in (0..2_000).zip((0..).map(port)) {
+            let at = n * 100_000_000;
+            let connection = Ended {
+                setup: Some(Outcome::Ok),
+                ends: Ends {
+                    client_port: port,
+                    ..Ends::default()
+                },
+                ..ended(n, (at, at + 1_000_000))
+            };
+            table.connection(&connection, true);
+        }
+        recycling(&([1; 16], [2; 16], 80), &table).expect("ports come again")
+    }
+
+    #[test]
+    fn ports_that_come_round_are_told_from_those_in_no_order() {
+        let round = told(|n| 50_000 + (n % 500) as u16);
+        assert!(
+            round.title.ends_with("uses its ports again after 50 s"),
+            "{}",
+            round.title
+        );
+        let mut random = Random::new(1);
+        let chosen = told(|_| 50_000 + random.below(2_000) as u16);
+        assert!(chosen.title.contains("in no order"), "{}", chosen.title);
+        assert!(
+            chosen.evidence.iter().any(|line| line.contains("RFC 6056")),
+            "{chosen:?}"
+        );
+    }
 }

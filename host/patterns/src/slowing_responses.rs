@@ -20,6 +20,9 @@ const SLOWER: f64 = 0.02;
 /// Rank correlation (Spearman 1904) from which on response time follows load, or time. By chance it is above 0.7 once in
 /// 180 times for 12 slices, and never for more than 30.
 const FOLLOWS: f64 = 0.7;
+/// Connections open at once, on average in the busiest third, from which on load can be the reason: below, requests do not meet, and more are open
+/// because responses are slow.
+const SHARED: f64 = 2.0;
 /// Findings at most: the services with the longest waits.
 const FINDINGS: usize = 8;
 
@@ -102,6 +105,10 @@ fn slowing<'a>(row: &'a Row, load: &Bins<Steps>) -> Option<Slowing<'a>> {
             .iter()
             .map(|(_, slice)| (slice.sum - fast * f64::from(slice.count)).max(0.0))
             .sum();
+        let busy = &sorted[sorted.len() - third..];
+        if with_load && busy.iter().map(|i| by[*i]).sum::<f64>() < SHARED * busy.len() as f64 {
+            return None;
+        }
         let is_slowing = correlation >= FOLLOWS && slow >= RATIO * fast && slow - fast >= SLOWER;
         is_slowing.then_some(Slowing {
             row,
@@ -262,6 +269,24 @@ mod tests {
             let open = levels(&load, |steps| *steps).last();
             assert_eq!(open.map_or(0, |level| level.last), expected, "{server}");
         }
+    }
+
+    /// One response in twenty takes 0.4 s, whoever else is there.
+    #[test]
+    fn connections_that_are_open_because_responses_are_slow_are_no_load() {
+        let mut row = Row::new([1; 16], 80, "");
+        let mut load: Bins<Steps> = Bins::new(row.course.width());
+        let mut random = crate::random::Random::new(1);
+        let start = row.course.width() * 1_000;
+        for n in 0..3_000u64 {
+            let at = start + n * 25_000_000;
+            let seconds = if random.below(20) == 0 { 0.4 } else { 0.005 };
+            *row.course.at(at) += Slice { count: 1, sum: seconds };
+            let until = at + (seconds * 1e9) as u64;
+            load.at(at).begin(at);
+            load.at(until).end(until);
+        }
+        assert!(slowing(&row, &load).is_none());
     }
 
     #[test]
