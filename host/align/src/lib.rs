@@ -87,6 +87,13 @@ impl std::fmt::Display for NothingInCommon {
                  time? Compare the others without it"
             );
         }
+        let without = [(one, one_connections), (other, other_connections)];
+        if let Some((name, _)) = without.into_iter().find(|(_, connections)| **connections == 0) {
+            return write!(
+                f,
+                "{name} has no TCP connection, and nothing else is compared: without one there is no packet in common"
+            );
+        }
         write!(
             f,
             "{one} ({one_connections} TCP connections) and {other} ({other_connections}) have no packet in common: \

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use support::end;
 use weir_align::{Alignment, Passage};
-use weir_engine::{End, Key, Meta, Options};
+use weir_engine::{Class, End, Key, Meta, Options};
 use weir_record::Record;
 use weir_record::tcp_flag;
 
@@ -1306,6 +1306,18 @@ fn of_three_captures_the_one_of_another_path_is_named() {
         let error = support::align(&captures).unwrap_err();
         assert_eq!(error.apart.as_deref(), Some(["A", "B", "C"][at]), "{error}");
     }
+}
+
+#[test]
+fn captures_without_tcp_are_refused_for_that() {
+    let world = World::new(97, PATH);
+    let mut packets = world.capture(2, plain, all);
+    for meta in &mut packets {
+        (meta.class, meta.key.protocol) = (Class::Other, 17);
+    }
+    let near = support::records_of(&world.capture(0, plain, all));
+    let error = support::align(&[near, support::records_of(&packets)]).unwrap_err();
+    assert!(error.to_string().starts_with("B has no TCP connection"), "{error}");
 }
 
 /// No id tells a copy from a repeat, but nobody repeats so soon.
