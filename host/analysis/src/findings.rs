@@ -107,7 +107,7 @@ impl Findings {
         out.extend(self.resets.finding());
         out.extend(self.stale.finding());
         out.extend(self.stale.amid());
-        out.extend(self.unanswered.finding());
+        out.extend(self.unanswered.finding(self.missed.segments));
         out.extend(self.quality.finding(around));
         out
     }

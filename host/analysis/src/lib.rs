@@ -784,7 +784,8 @@ impl State {
             }
         }
         let ends = flow.ends();
-        let due = self.findings.unanswered.due(flow);
+        let is_open = closing::closing(flow, cause).0 == CloseKind::Open;
+        let due = self.findings.unanswered.due(flow, is_open);
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();

@@ -21,7 +21,7 @@ const LAST: u64 = 600_000_000_000;
 const KNOWN: u32 = 20;
 /// A wait is unusual from so many times the longest that is known on, and from so long on, ns: of a request alone, for it may be one that waits
 /// for something to happen; and of all requests to a service that answers nobody.
-const TIMES: u64 = 3;
+pub(crate) const TIMES: u64 = 3;
 const ALONE: u64 = 30_000_000_000;
 const SILENT: u64 = 10_000_000_000;
 /// Requests that wait for a service that answers nobody; where fewer do, nobody may have asked.

@@ -7,6 +7,7 @@ mod side;
 mod tests;
 
 use std::cmp::Ordering;
+use std::num::NonZeroU64;
 
 use weir_record::{Block, BlockEnd};
 
@@ -46,6 +47,8 @@ pub(crate) struct Shares {
     pub answered: u32,
     /// Those of them whose data crossed.
     pub crossed: u32,
+    /// The longest that a response was waited for, ms.
+    pub longest_ms: u32,
 }
 
 /// What only connections with losses or probes have.
@@ -114,7 +117,7 @@ struct Past {
     time: TimeShares,
     rest: Option<Rest>,
     /// TSval of the client's FIN, and when it passed, TAI ns.
-    stamp: Option<(u32, u64)>,
+    stamp: Option<(u32, NonZeroU64)>,
     /// Of each side's blocks, but those of the transaction in progress.
     ttls: [Ttl; 2],
 }
@@ -154,12 +157,13 @@ impl Turn {
 
     /// The client's FIN had this TSval.
     pub fn set_stamp(&mut self, tsval: u32, time: u64) {
-        self.past.get_or_insert_default().stamp = Some((tsval, time));
+        self.past.get_or_insert_default().stamp = Some(tsval).zip(NonZeroU64::new(time));
     }
 
     /// See [`Self::set_stamp`].
     pub fn stamp(&self) -> Option<(u32, u64)> {
-        self.past.as_ref()?.stamp
+        let (tsval, time) = self.past.as_ref()?.stamp?;
+        Some((tsval, time.get()))
     }
 
     /// Last packet of the previous transaction's response.
@@ -595,6 +599,8 @@ impl Turn {
         shares.crossed = shares
             .crossed
             .saturating_add(u32::from(asked && answered && request.overlapped));
+        let waited = u32::try_from(done.server.unwrap_or(0) / 1_000_000).unwrap_or(u32::MAX);
+        shares.longest_ms = shares.longest_ms.max(waited);
         past.previous = if answered { response.last } else { 0 };
         if asked && answered {
             past.asked = done.request_bytes as u32;

@@ -1214,16 +1214,21 @@ fn a_syn_ack_that_a_timer_sent_is_no_round_trip() {
 /// A request that is acknowledged and not answered, after `before` that were; then nothing for `wait` s, until the client closes or, if `open`, the
 /// input ends.
 fn unanswered(before: usize, wait: f64, bytes: u32, open: bool) -> v1::Analysis {
+    unanswered_after(WORK, before, wait, bytes, open)
+}
+
+/// The same; the server worked so long for each of those that it answered.
+fn unanswered_after(work: f64, before: usize, wait: f64, bytes: u32, open: bool) -> v1::Analysis {
     let mut c = start(true);
     let (mut at, mut sent, mut got) = (1.0, 101, 901);
     for _ in 0..before {
         c.packet(at, C, "AP", sent, got, 200);
         sent += 200;
         c.packet(at + TRIP, S, "A", got, sent, 0);
-        c.packet(at + TRIP + WORK, S, "AP", got, sent, 300);
+        c.packet(at + TRIP + work, S, "AP", got, sent, 300);
         got += 300;
-        c.packet(at + TRIP + WORK + NEAR, C, "A", sent, got, 0);
-        at += 1.0;
+        c.packet(at + TRIP + work + NEAR, C, "A", sent, got, 0);
+        at += 1.0 + work;
     }
     c.packet(at, C, "AP", sent, got, bytes);
     sent += bytes;
@@ -1294,6 +1299,16 @@ fn who_goes_on_after_a_pause_waits_for_no_answer() {
     };
     assert_eq!(told(10.0), (false, false));
     assert_eq!(told(60.0), (true, true), "but not so long");
+}
+
+/// Answers took 2 s. When the input ends, that to another request may be on its way for as long as that, and more.
+#[test]
+fn what_waits_when_the_input_ends_may_still_be_answered() {
+    for (wait, open, is_due) in [(5.0, true, false), (7.0, true, true), (5.0, false, true)] {
+        let a = unanswered_after(2.0, 2, wait, 200, open);
+        let told = a.findings.iter().any(|f| f.kind == "UNANSWERED_REQUESTS");
+        assert_eq!(told, is_due, "{wait} {open}");
+    }
 }
 
 /// The client's window is 0 from the end of a response on until the input ends; the server asks for it, or has nothing more to send.
