@@ -9,11 +9,14 @@ use crate::group::{Group, finding};
 use crate::message::seconds;
 use crate::numbers::{connections, count, decimal, several};
 use crate::resets::hops;
+use crate::seq::Range;
 
 /// Kinds that are told apart.
 const KINDS: usize = 16;
 /// The same segment was refused so often: its sender does not heed that (RFC 1191 3: it must at once).
 const UNHEEDED: u32 = 3;
+/// Packets that are known as too large, the newest.
+const TOO_LARGE: usize = 16;
 
 /// What the message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +113,30 @@ pub(crate) struct Errors {
     seq: u32,
     same: u32,
     most: u32,
+    /// First bytes of those that were too large.
+    too_large: Recent,
+}
+
+/// The newest of some sequence numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    seqs: [u32; TOO_LARGE],
+    len: usize,
+}
+
+impl Recent {
+    fn push(&mut self, seq: u32) {
+        self.seqs[self.len % TOO_LARGE] = seq;
+        self.len += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.seqs.into_iter().take(self.len)
+    }
 }
 
 impl Errors {
-    pub const fn new(side: usize, is_v6: bool, e: &Event, time: u64) -> Self {
+    pub fn new(side: usize, is_v6: bool, e: &Event, time: u64) -> Self {
         Self {
             message: Message {
                 is_v6,
@@ -127,6 +150,7 @@ impl Errors {
             seq: e.seq,
             same: 0,
             most: 0,
+            too_large: Recent::default(),
         }
     }
 
@@ -141,6 +165,21 @@ impl Errors {
         self.same = if e.seq == self.seq { self.same + 1 } else { 1 };
         self.seq = e.seq;
         self.most = self.most.max(self.same);
+        if self.message.about() == About::TooBig {
+            self.too_large.push(e.seq);
+        }
+    }
+
+    /// Whether something of `range`, which this side sent, was in a packet that was too large; `segment`: payload of a full one, which those are.
+    pub fn is_too_large(&self, side: usize, range: Range, segment: u32) -> bool {
+        let held = |seq: u32| {
+            let packet = Range {
+                from: seq,
+                to: seq.wrapping_add(segment),
+            };
+            packet.overlap(range) > 0
+        };
+        side & 1 == self.side && self.too_large.iter().any(held)
     }
 
     /// What they say of a SYN that nothing else answered.

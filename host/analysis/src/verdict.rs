@@ -222,6 +222,8 @@ signs! {
     /// The round trip to the receiver that was timed last before it stood above the smallest: packets waited in a queue behind the tap. It tells
     /// why it may have been lost, not whether.
     QUEUE_STOOD = 40, 0.0;
+    /// An ICMP error had said that its first copy was too large for the next link (RFC 1191 4, RFC 8201 4).
+    TOO_LARGE = 41, 0.95;
 }
 
 /// A set of signs.

@@ -2858,6 +2858,28 @@ fn a_sender_that_does_not_heed_that_its_packets_are_too_big_is_told() {
     assert_eq!(severity(&[(0.05, 101), (0.051, 1561), (0.052, 3021)]), "INFO");
 }
 
+/// A router says that full segments are too large for its next link; in smaller ones they come again. That is how a sender finds the MTU.
+#[test]
+fn what_a_router_refused_as_too_large_was_not_lost_by_chance() {
+    let about = |code: u32| {
+        let mut c = start();
+        for n in 0..3 {
+            c.packet(0.05, C, "A", 101 + 1460 * n, 901, 1460);
+        }
+        with_errors(&mut c, &[(0.051, 101), (0.0511, 1561), (0.0512, 3021)], 3, code);
+        for n in 0..3 {
+            c.packet(0.052 + 0.011 * f64::from(n), C, "A", 101 + 1452 * n, 901, 1452);
+            c.packet(0.062 + 0.011 * f64::from(n), S, "A", 901, 101 + 1452 * (n + 1), 0);
+        }
+        c.packet(0.090, C, "AP", 4457, 901, 24);
+        c.packet(0.101, S, "A", 901, 4481, 0);
+        let signs = verdicts(&c).into_iter().filter(|v| v.class == Class::Retransmission);
+        signs.map(|v| v.evidence.has(sign::TOO_LARGE)).collect::<Vec<_>>()
+    };
+    assert_eq!(about(4), [true; 5]);
+    assert_eq!(about(1), [false; 5], "another error says nothing of their size");
+}
+
 /// A segment that is sent again is no more data of the application.
 #[test]
 fn application_data_is_counted_once() {

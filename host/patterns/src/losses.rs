@@ -516,8 +516,8 @@ impl Detector for Losses {
             Class::Lost | Class::Missed => {}
             _ => return,
         }
-        // What is sent to a host that is gone says nothing of the network's losses.
-        if verdict.evidence.has(sign::SILENCE) {
+        // What is sent to a host that is gone, or is too large for the path, says nothing of the network's losses.
+        if verdict.evidence.has(sign::SILENCE) || verdict.evidence.has(sign::TOO_LARGE) {
             return;
         }
         let side = Side::of(verdict.place, verdict.from_server);

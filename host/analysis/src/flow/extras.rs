@@ -5,6 +5,7 @@ use super::trouble::Trouble;
 use crate::icmp::Errors;
 use crate::ids::Counted;
 use crate::limits::Limits;
+use crate::losses::Losses;
 use crate::resets::Reset;
 use crate::turns::{Responses, Turn};
 
@@ -50,6 +51,12 @@ impl Extras {
 
     pub fn errors(&self) -> Option<&Errors> {
         self.0.as_ref()?.errors.as_deref()
+    }
+
+    /// What is known of losses, and errors about the flow's packets.
+    pub(super) fn losses_mut(&mut self) -> Option<(&mut [Losses; 2], Option<&Errors>)> {
+        let extra = self.0.as_mut()?;
+        Some((&mut extra.trouble.as_mut()?.losses, extra.errors.as_deref()))
     }
 
     /// `new`: if there were none.

@@ -7,7 +7,7 @@ use weir_record::{
 use super::{Flow, Pool};
 use crate::handshake::Handshake;
 use crate::ids::{Counted, Counting, Step};
-use crate::losses::{Again, Counts, Losses, Path, Segment, SkippedIds, since_data};
+use crate::losses::{Again, Counts, Entry, Losses, Path, Segment, SkippedIds, since_data};
 use crate::queues::ENOUGH_SAMPLES;
 use crate::seq::at_or_before;
 use crate::turns::Unseen;
@@ -365,14 +365,18 @@ impl Flow {
 
     /// Take out the verdicts on segments that are final.
     pub fn verdicts(&mut self) -> impl Iterator<Item = Verdict> + '_ {
-        let connection = self.id;
-        let losses = self.extras.trouble_mut().map(|t| &mut t.losses);
+        let (connection, segment) = (self.id, self.setup.payload());
+        let (losses, errors) = self.extras.losses_mut().unzip();
+        let errors = errors.flatten();
         losses
             .into_iter()
             .flatten()
             .enumerate()
             .flat_map(move |(side, losses)| {
                 let acked = losses.acked();
+                let is_too_large = move |entry: &Entry| {
+                    entry.is_lost() && errors.is_some_and(|e| e.is_too_large(side, entry.range, segment))
+                };
                 losses.done.drain(..).map(move |entry| Verdict {
                     connection,
                     from_server: side == 1,
@@ -383,7 +387,7 @@ impl Flow {
                     class: entry.class,
                     cause: entry.cause,
                     place: entry.place,
-                    evidence: entry.evidence,
+                    evidence: entry.evidence.with_if(sign::TOO_LARGE, is_too_large(&entry)),
                     episode: entry.episode,
                     begins: entry.begins,
                     handshake: false,

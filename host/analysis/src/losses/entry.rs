@@ -121,6 +121,11 @@ impl Entry {
         }
     }
 
+    /// Something of it, or its ACK, may have been lost in the network.
+    pub(crate) const fn is_lost(&self) -> bool {
+        matches!(self.class, Class::Retransmission | Class::Lost) && !self.place.is_spurious()
+    }
+
     /// A needless repeat passed before the ACK of the first copy: that, or this ACK, had been on its way for longer than the sender waits.
     pub(super) const fn answer_was_late(&self) -> bool {
         let is_of_first = self.evidence.has(sign::ACKED_TOO_SOON) || self.evidence.has(sign::OLDER_ECHO);
