@@ -36,7 +36,10 @@ const REASONS: [(Untracked, &str); 7] = [
         "they are longer than the card takes: a capture behind segmentation offload",
     ),
     (Untracked::Depth, "they have more tags or tunnels than are followed"),
-    (Untracked::Link, "their link type is not known"),
+    (
+        Untracked::Link,
+        "their link type is none that is read; capinfos names it",
+    ),
     (Untracked::Profile, "the card does not look into their encapsulation"),
 ];
 
