@@ -323,7 +323,9 @@ fn forwarding(eal: &Eal, kind: &str, traffic: impl FnOnce()) -> PortReport {
 /// An MTU that is lowered while frames are forwarded: the kernel drops what is longer and tells nobody, so every frame that did not
 /// arrive is to be counted here, those of the first burst, too.
 fn lowered(eal: &Eal, tag: &str) {
-    for kind in ["eth", "xdp"] {
+    // An XDP socket sends what is longer all the same, and one burst of it may be on its way before the MTU is asked for: not where the first is
+    // longer than either.
+    for (kind, behind) in [("eth", "1514,1515,1314,1315,60"), ("xdp", "1515,1514,1314,1315,60")] {
         sh(&format!("ip link set mc mtu 3000; ip -n {tag}c link set e0 mtu 3000"));
         let arrived = || {
             let count = format!("ip netns exec {tag}s cat /sys/class/net/e0/statistics/rx_packets");
@@ -334,7 +336,7 @@ fn lowered(eal: &Eal, tag: &str) {
             send_lengths(tag, "1514,1300,1514");
             std::thread::sleep(Duration::from_millis(100));
             sh("ip link set ms mtu 1300");
-            send_lengths(tag, "1514,1515,1314,1315,60");
+            send_lengths(tag, behind);
             // And up again.
             sh("ip link set ms mtu 1500");
             send_lengths(tag, "60,1514,1514");
