@@ -1,4 +1,4 @@
-"""What the generators in this folder share: where files are, lines of comments, writing and checking."""
+"""What the generators here and of the registers (hw/registers) share: where files are, lines of comments, writing and checking."""
 
 import sys
 import textwrap

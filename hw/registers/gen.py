@@ -17,10 +17,11 @@ from peakrdl_regblock.udps import ALL_UDPS
 from systemrdl import RDLCompiler
 from systemrdl.node import RegfileNode, RegNode
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "proto"))
+from generated import LINE, ROOT, refresh  # noqa: E402
+
 SOURCE = ROOT / "hw" / "registers" / "weir.rdl"
 ADDRESS_BITS = 14
-LINE = 120
 # What verible and verilator -Wall have against the generator's style.
 VERIBLE_WAIVERS = [
     "always-comb",
@@ -399,20 +400,7 @@ OUTPUTS = {
 def main():
     top = read()
     check(top)
-    files = {name: make(top) for name, make in OUTPUTS.items()} | dict(systemverilog(top))
-    stale = []
-    for name, text in files.items():
-        path = ROOT / name
-        if path.exists() and path.read_text() == text:
-            continue
-        if "--check" in sys.argv:
-            stale.append(name)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            print(f"wrote {name}")
-    if stale:
-        raise SystemExit(f"stale: {', '.join(stale)}; run make fmt")
+    refresh({name: make(top) for name, make in OUTPUTS.items()} | dict(systemverilog(top)))
 
 
 if __name__ == "__main__":

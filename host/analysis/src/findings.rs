@@ -35,7 +35,7 @@ use missed::Missed;
 use quality::Quality;
 pub(crate) use rates::Rate;
 use rates::Rates;
-pub use rates::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, loss_severity};
+pub use rates::{RETRANSMISSION_LINE, loss_severity};
 use round_trips::Waiting;
 use stale::Stale;
 

@@ -64,7 +64,7 @@ use weir_record::{
 
 pub use closing::Kind as CloseKind;
 use findings::Findings;
-pub use findings::{RETRANSMISSION_LINE, RETRANSMISSION_SEVERE, loss_severity};
+pub use findings::{RETRANSMISSION_LINE, loss_severity};
 use flow::{Flow, Pool};
 use given::Given;
 pub use group::{Group, finding};
@@ -784,8 +784,6 @@ impl State {
             }
         }
         let ends = flow.ends();
-        let is_open = closing::closing(flow, cause).0 == CloseKind::Open;
-        let due = self.findings.unanswered.due(flow, is_open);
         flow.handshake_verdicts()
             .for_each(|verdict| sink.segment(&verdict, &ends));
         let fin = flow.client_fin();
@@ -807,7 +805,10 @@ impl State {
                 may_be_two(&mut done, own);
             }
             done.gave_up = flow.gave_up(cause, ending.time);
-            done.unanswered = flow.unanswered(&done, due);
+            done.unanswered = flow.unanswered(&done, || {
+                let is_open = closing::closing(flow, cause).0 == CloseKind::Open;
+                self.findings.unanswered.due(flow, is_open)
+            });
             let time = flow.account(&mut done, u64::MAX, self.totals.given, &mut self.pool);
             (done, time, signature)
         });

@@ -299,12 +299,8 @@ impl Losses {
         let Some(acked) = self.acked else { return false };
         let lacked =
             |range: Range| !before(range.from, acked) && (self.sacked.is_hole(range) || self.hole == Some(acked));
-        let is_lost = |entry: &&Entry| match entry.class {
-            Class::Lost => true,
-            Class::Retransmission => !entry.place.is_spurious(),
-            _ => false,
-        };
-        self.done.iter().filter(is_lost).any(|entry| lacked(entry.range))
+        let mut lost = self.done.iter().filter(|entry| entry.is_lost());
+        lost.any(|entry| lacked(entry.range))
     }
 
     /// When the ACK of all before `end` passed, if what it answers filled a hole: no timer of its receiver is in that.

@@ -10,7 +10,7 @@ use crate::numbers::{connections, count};
 /// performance method).
 pub const RETRANSMISSION_LINE: f64 = 0.005;
 /// Ten times the line: severe.
-pub const RETRANSMISSION_SEVERE: f64 = 0.05;
+const RETRANSMISSION_SEVERE: f64 = 0.05;
 /// What few are at least counts from so many on, in standard deviations below the share seen.
 const FEW: u64 = 5;
 const ABOVE: f64 = 2.0;

@@ -108,13 +108,13 @@ impl Pool {
     }
 
     /// `ids`: the newest of either side, or 0.
-    pub(super) fn trouble(&mut self, ids: [u16; 2]) -> Box<Trouble> {
+    fn trouble(&mut self, ids: [u16; 2]) -> Box<Trouble> {
         let mut trouble = self.troubles.pop().unwrap_or_default();
         trouble.ids = ids.map(Counted::from);
         trouble
     }
 
-    pub(super) fn limits(&mut self) -> Box<Limits> {
+    fn limits(&mut self) -> Box<Limits> {
         self.limits.pop().unwrap_or_default()
     }
 

@@ -104,13 +104,14 @@ impl Flow {
 
     /// How long an answer to the last request was due, ns, that never came. `None`: less than `least`, or it may have come where the capture
     /// missed it.
-    pub fn unanswered(&self, last: &Finished, least: u64) -> Option<u64> {
+    pub fn unanswered(&self, last: &Finished, least: impl FnOnce() -> u64) -> Option<u64> {
         let due = last.request_bytes > 0
             && last.response.is_none()
             && self.turn.as_ref()?.against_answered(last.request_bytes).is_eq();
         if !due || !self.hears_server() {
             return None;
         }
+        let least = least();
         let asked = last.request_time.saturating_add(last.request);
         // A FIN that comes with the request ends no wait.
         let until = match self.end_time.saturating_sub(asked) {

@@ -123,7 +123,11 @@ impl Entry {
 
     /// Something of it, or its ACK, may have been lost in the network.
     pub(crate) const fn is_lost(&self) -> bool {
-        matches!(self.class, Class::Retransmission | Class::Lost) && !self.place.is_spurious()
+        match self.class {
+            Class::Lost => true,
+            Class::Retransmission => !self.place.is_spurious(),
+            _ => false,
+        }
     }
 
     /// A needless repeat passed before the ACK of the first copy: that, or this ACK, had been on its way for longer than the sender waits.
