@@ -32,8 +32,6 @@ mod sql;
 mod store;
 mod taps;
 mod text;
-mod text_dialogues;
-mod text_load;
 mod view;
 mod whole;
 

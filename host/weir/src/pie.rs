@@ -29,7 +29,7 @@ pub fn run(args: &PieArgs) -> Result<ExitCode, Failure> {
                 ..Analysis::default()
             },
         ),
-        Format::Text => output::write(None, |out| text::print_pies(&pies, out)),
+        Format::Text => output::write(None, |out| text::taps::print_pies(&pies, out)),
     }?;
     Ok(code)
 }

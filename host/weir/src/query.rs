@@ -25,7 +25,7 @@ use crate::access::{self, Bearer};
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
 use crate::error::Failure;
 use crate::format::{bytes, count};
-use crate::{output, records, say, text, text_load};
+use crate::{output, records, say, text};
 
 /// Rows asked for at a time.
 const PAGE: u64 = 1000;
@@ -348,7 +348,7 @@ async fn timeline(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
             if let Some(start) = start {
                 writeln!(out, "times are seconds since {start}")?;
             }
-            text_load::print_timeline(slices, start.as_ref(), out)
+            text::load::print_timeline(slices, start.as_ref(), out)
         }
     })
 }
@@ -367,7 +367,7 @@ async fn watch(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
                 if args.format == Format::Json {
                     return writeln!(out, "{}", serde_json::json!(change));
                 }
-                writeln!(out, "{}", text::finding_change(&change))?;
+                writeln!(out, "{}", text::findings::change(&change))?;
                 let evidence = change.finding.iter().flat_map(|finding| &finding.evidence);
                 evidence
                     .filter(|_| change.kind() == Kind::Opened)

@@ -739,7 +739,7 @@ impl Sink for Batch {
 
 /// A line in the daemon's log.
 fn alert(change: &FindingChange) {
-    say::line(format_args!("weir: {}", text::finding_change(change)));
+    say::line(format_args!("weir: {}", text::findings::change(change)));
 }
 
 /// Records of the log from `position` on to facts in the store.

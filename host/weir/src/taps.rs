@@ -43,7 +43,7 @@ pub fn run(args: &AnalyzeArgs) -> Result<ExitCode, Failure> {
             let code = analyze::report(errors(read.outcomes));
             let name = &args.inputs[read.alignment.nearest_client];
             output::write(args.output.as_deref(), |out| {
-                text::print_alignment(&read.alignment, out)?;
+                text::taps::print_alignment(&read.alignment, out)?;
                 writeln!(out)?;
                 read.answer.inner.print(name, &read.summary, out)
             })?;

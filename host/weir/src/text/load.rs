@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use weir_messages::Timestamp;
 use weir_messages::v1::{Phase, PhaseService, Summary, Tier, TimePercentiles, TimeSlice};
 
+use super::{end, heading, table};
 use crate::format::{bytes, count, seconds};
-use crate::text::{end, heading, table};
 
 /// Print what there is of it.
 pub fn print(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {

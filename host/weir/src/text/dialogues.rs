@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use weir_messages::v1::{Dialogue, DialogueSide, Summary};
 
+use super::{end, heading, optional, some, table};
 use crate::format::{bytes, count};
-use crate::text::{end, heading, optional, some, table};
 
 /// Print the dialogues with most bytes.
 pub fn print(summary: &Summary, rows: usize, out: &mut dyn Write) -> io::Result<()> {
