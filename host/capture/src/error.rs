@@ -75,11 +75,21 @@ impl fmt::Display for CaptureError {
                 }
                 Ok(())
             }
-            Cause::NotACapture(bytes) => write!(
-                f,
-                "{file}: byte 0: begins with {bytes:02x?}, which is neither pcap or pcapng, nor gzip or zstd of them; \
-                 convert it first, for example with: editcap -F pcapng IN OUT"
-            ),
+            Cause::NotACapture(bytes) => {
+                write!(
+                    f,
+                    "{file}: byte 0: begins with \"{}\", which is neither pcap or pcapng, nor gzip or zstd of them; \
+                     convert it first, for example with: editcap -F pcapng IN OUT",
+                    bytes.escape_ascii()
+                )?;
+                if bytes.iter().all(u8::is_ascii_graphic) {
+                    write!(
+                        f,
+                        "; or, if it is a text (a web page, a pointer of Git LFS), get the capture itself"
+                    )?;
+                }
+                Ok(())
+            }
             Cause::Empty => write!(
                 f,
                 "{file}: byte 0: the file is empty; was the capture stopped before it was written?"

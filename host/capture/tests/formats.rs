@@ -509,7 +509,13 @@ fn errors_name_file_place_cause_and_frames() {
         assert!(text.contains(part), "{text}");
     }
     assert!(matches!(read(b"").1.unwrap().cause, Cause::Empty));
-    assert!(matches!(read(b"GIF8").1.unwrap().cause, Cause::NotACapture(_)));
+    for (bytes, begin, or_text) in [(b"vers", r#""vers""#, true), (b"\x7fELF", r#""\x7fELF""#, false)] {
+        let error = read(bytes).1.unwrap();
+        assert!(matches!(error.cause, Cause::NotACapture(_)));
+        let text = error.to_string();
+        assert!(text.contains(begin) && text.contains("editcap"), "{text}");
+        assert_eq!(text.contains("if it is a text"), or_text, "{text}");
+    }
     assert!(matches!(read(&bytes[..20]).1.unwrap().cause, Cause::Cut { .. }));
     let absurd = [&bytes[..24], &LITTLE.words(&[1, 0, u32::MAX, 3])].concat();
     assert!(matches!(read(&absurd).1.unwrap().cause, Cause::Corrupt(_)));
