@@ -245,10 +245,11 @@ pub fn sentence(d: &v1::Difference) -> String {
             None => middle,
         }
     });
-    let times = if a.value > 0.0 && b.value > 0.0 {
-        format!(", {:.2} times", b.value / a.value)
-    } else {
-        String::new()
+    let ratio = b.value / a.value;
+    // Of less there are no two digits.
+    let times = match ratio.is_finite() && ratio >= 0.01 {
+        true => format!(", {ratio:.2} times"),
+        false => String::new(),
     };
     let mut out = name(d);
     if let Some(first) = out.get(..1).map(str::to_uppercase) {
