@@ -9,6 +9,7 @@ use crate::flow::Flow;
 use crate::given::Given;
 use crate::limits::Cause;
 use crate::message::seconds;
+use crate::setup::Outcome;
 use crate::shares::{HEADERS, Measure, TimeShares};
 use crate::turns::Finished;
 
@@ -149,6 +150,8 @@ pub(crate) struct Known {
     mishap: u64,
     /// Of the time of repeats, that of connections that ended in silence, ns.
     silence: u64,
+    /// The same of setups that nobody completed.
+    unanswered: u64,
     /// Setups on ports of which the server still had an older connection, beyond their round trips, ns.
     collided: u64,
     /// Most of what was sent again was not needed.
@@ -175,6 +178,13 @@ impl Known {
         }
     }
 
+    /// A connection is over, with its setup.
+    fn set_up(&mut self, flow: &Flow) {
+        if flow.setup.outcome == Outcome::Ignored {
+            self.unanswered = self.unanswered.saturating_add(flow.setup_time().recovery);
+        }
+    }
+
     /// A connection with trouble is over.
     fn troubled(&mut self, flow: &Flow, in_vain: u64) {
         if in_vain > 0 {
@@ -191,6 +201,8 @@ impl Known {
     const fn recovery_remedy(&self, all: u64) -> &'static str {
         if is_most(self.silence, all) {
             "a path that does not cut connections off (DEAD_CONNECTIONS, MTU_BLACK_HOLE)"
+        } else if is_most(self.unanswered, all) {
+            "an answer to each SYN and SYN-ACK (FAILED_CONNECTIONS)"
         } else {
             "a path without loss"
         }
@@ -305,6 +317,7 @@ impl Figures {
         if let Some(trouble) = flow.extras.trouble() {
             self.known.troubled(flow, trouble.in_vain[0] + trouble.in_vain[1]);
         }
+        self.known.set_up(flow);
         if payload > self.most {
             self.most = payload;
             self.path = flow.measure(Given::default());

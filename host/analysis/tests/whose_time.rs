@@ -908,6 +908,32 @@ fn the_wait_behind_a_challenge_is_no_recovery() {
     assert!(remedy.contains("PORT_COLLISION"), "{remedy}");
 }
 
+/// What nobody answers is no loss that a better path would save.
+#[test]
+fn syns_that_nobody_answers_wait_for_an_answer() {
+    let remedy = |answered: bool| {
+        let mut c = Conversation::new(40_000);
+        for at in [0.0, 1.0, 3.0] {
+            c.syn(at, C, 777_000, 0, Some(8));
+        }
+        if answered {
+            c.syn(3.0 + TRIP, S, 900_000, 777_001, Some(8));
+            c.packet(3.0 + TRIP + NEAR, C, "A", 777_001, 900_001, 0);
+        }
+        // The capture goes on until the last SYN's timer has run out.
+        let mut packets = c.packets;
+        packets.extend(setup_of(40_001, &[(20.0, C), (20.0 + TRIP, S)], [NEAR, TRIP]).packets);
+        let bottlenecks = analyze(&packets).summary.unwrap().bottlenecks;
+        bottlenecks
+            .into_iter()
+            .find(|b| b.name == "LOSS_RECOVERY")
+            .unwrap()
+            .remedy
+    };
+    assert_eq!(remedy(true), "a path without loss");
+    assert_eq!(remedy(false), "an answer to each SYN and SYN-ACK (FAILED_CONNECTIONS)");
+}
+
 /// A bulk transfer from `from`, of which 30 segments are in flight; in its pauses of 20 ms the receiver sends two small pieces, as
 /// HTTP/2's window updates, 12 ms apart.
 fn small_pieces_amid(from: bool) -> Vec<v1::TimeShares> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use weir_analysis::{Ended, Group, Outcome, address, finding, period, seconds, several};
+use weir_analysis::{Ended, Group, Outcome, address, count, finding, period, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
@@ -85,12 +85,12 @@ impl Detector for PortScan {
             );
             let evidence = vec![
                 format!(
-                    "{} attempts failed {}: {} refused, {} without an answer; {} were answered since the first failed",
-                    host.failed.count(),
+                    "{} failed {}: {} refused, {} without an answer; {} were answered since the first failed",
+                    several(host.failed.count(), "attempt", "attempts"),
                     period(start, end),
-                    host.refused,
-                    host.ignored,
-                    host.answered
+                    count(host.refused),
+                    count(host.ignored),
+                    count(host.answered)
                 ),
                 "it may also be: monitoring or discovery that is meant to, or a program for peers that are gone"
                     .to_owned(),
@@ -100,6 +100,7 @@ impl Detector for PortScan {
                 ("targets", host.targets.len() as f64),
                 ("hosts", hosts as f64),
                 ("ports", ports as f64),
+                ("connections", host.failed.count() as f64),
                 ("perSecond", rate),
             ];
             let found = finding("PORT_SCAN", "WARNING", 0.9, title, evidence, &host.failed, &values);

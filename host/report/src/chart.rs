@@ -108,9 +108,9 @@ impl Plane {
         }
     }
 
-    /// Labels from 0 to `most` at the left or at the right.
-    pub fn linear_axis(&self, most: f64, at_right: bool) -> Markup {
-        let step = linear_step(most);
+    /// Labels from 0 to `most` at the left or at the right, in steps of `least` or more.
+    pub fn linear_axis(&self, most: f64, at_right: bool, least: f64) -> Markup {
+        let step = linear_step(most).max(least);
         let ticks = (0..=(most / step) as u32).map(|i| f64::from(i) * step);
         html! {
             @for tick in ticks {
@@ -295,6 +295,7 @@ fn plain_seconds(s: f64) -> String {
 /// A number on an axis with steps of `step`.
 fn number(value: f64, step: f64) -> String {
     match value {
+        v if v >= 1e9 => format!("{} G", short(v, step, 1e9)),
         v if v >= 1e6 => format!("{} M", short(v, step, 1e6)),
         v if v >= 1e4 => format!("{} k", short(v, step, 1e3)),
         v => short(v, step, 1.0),
@@ -450,15 +451,29 @@ mod tests {
 
     #[test]
     fn labels_of_small_steps_differ() {
-        let axis = Plane::new((0, 1), 0.0, 100.0).linear_axis(0.0011, false).into_string();
-        let texts: Vec<_> = axis
-            .split("</text>")
-            .filter_map(|text| Some(text.rsplit_once('>')?.1))
-            .collect();
-        assert_eq!(texts[..3], ["0", "0.0005", "0.001"]);
+        let axis = Plane::new((0, 1), 0.0, 100.0)
+            .linear_axis(0.0011, false, 0.0)
+            .into_string();
+        let texts = |axis: &str| -> Vec<String> {
+            let labels = axis.split("</text>");
+            labels
+                .filter_map(|text| Some(text.rsplit_once('>')?.1.to_owned()))
+                .collect()
+        };
+        assert_eq!(texts(&axis)[..3], ["0", "0.0005", "0.001"]);
+        // Of what is counted there are no halves.
+        let counted = Plane::new((0, 1), 0.0, 100.0)
+            .linear_axis(1.05, true, 1.0)
+            .into_string();
+        assert_eq!(texts(&counted)[..2], ["0", "1"]);
         assert_eq!(
-            [number(12_500.0, 500.0), number(2e6, 5e5), number(20.0, 10.0)],
-            ["12.5 k", "2 M", "20"]
+            [
+                number(12_500.0, 500.0),
+                number(2e6, 5e5),
+                number(1.5e10, 5e9),
+                number(20.0, 10.0)
+            ],
+            ["12.5 k", "2 M", "15 G", "20"]
         );
         assert_eq!(
             [elapsed(1_500_000, 500_000), elapsed(100_002_000_000, 1_000_000)],

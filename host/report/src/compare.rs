@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_messages::v1;
 
 use crate::document::{Block, Document, Row, Section, Table, Text};
+use crate::file_names;
 use crate::format::{bytes, count, seconds};
 use crate::sample::{Key, Measure, Sampler};
 use crate::significance::{Tested, Trials, holm, rates, sum, values};
@@ -195,10 +196,14 @@ fn quantiles(mut values: Vec<(usize, f64)>, scale: f64) -> (f64, Option<f64>) {
 
 /// Large enough to be told, however sure it is.
 fn matters(measure: Measure, d: &v1::Difference) -> bool {
+    is_moved(d) && (!is_value(measure) || d.effect.unwrap_or(0.0).abs() >= LEAST_DELTA)
+}
+
+/// Its middle, or what 95 % are not above, is a tenth away or more.
+fn is_moved(d: &v1::Difference) -> bool {
     let (a, b) = sides(d);
-    let changes = |a: f64, b: f64| (b - a).abs() >= LEAST_CHANGE * a.min(b);
-    let moved = changes(a.value, b.value) || a.p95.zip(b.p95).is_some_and(|(a, b)| changes(a, b));
-    moved && (!is_value(measure) || d.effect.unwrap_or(0.0).abs() >= LEAST_DELTA)
+    let changes = |a: f64, b: f64| a != b && (b - a).abs() >= LEAST_CHANGE * a.min(b);
+    changes(a.value, b.value) || a.p95.zip(b.p95).is_some_and(|(a, b)| changes(a, b))
 }
 
 fn sides(d: &v1::Difference) -> (v1::Measured, v1::Measured) {
@@ -240,10 +245,11 @@ pub fn sentence(d: &v1::Difference) -> String {
             None => middle,
         }
     });
-    let times = if a.value > 0.0 && b.value > 0.0 {
-        format!(", {:.2} times", b.value / a.value)
-    } else {
-        String::new()
+    let ratio = b.value / a.value;
+    // Of less there are no two digits.
+    let times = match ratio.is_finite() && ratio >= 0.01 {
+        true => format!(", {ratio:.2} times"),
+        false => String::new(),
     };
     let mut out = name(d);
     if let Some(first) = out.get(..1).map(str::to_uppercase) {
@@ -285,11 +291,17 @@ pub fn cells(d: &v1::Difference) -> [String; COLUMNS.len() - 1] {
         ..0.0 => format!("−{}", seconds(-cost)),
         _ => format!("+{}", seconds(cost)),
     });
+    // Numbers a second and shares of the time are counted over time.
+    let over_time = d.unit == "PER_SECOND" || d.measure.contains("_LIMITED_BY_");
+    let trials = |side: v1::Measured| match over_time {
+        true => seconds(side.count),
+        false => count(side.count.round() as u64),
+    };
     [
-        count(a.count.round() as u64),
+        trials(a),
         figure(a.value, &d.unit),
         optional(a.p95),
-        count(b.count.round() as u64),
+        trials(b),
         figure(b.value, &d.unit),
         optional(b.p95),
         cost,
@@ -337,21 +349,28 @@ pub fn verdict(comparison: &v1::Comparison) -> String {
 pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
     let [times, others] = shown(comparison);
     let mut answer = Text::default();
-    // What chance explains is no answer.
-    let tells = |d: &&&v1::Difference| d.significant || d.p.is_none();
-    if let Some(first) = times.iter().chain(&others).find(tells) {
-        answer = answer.strong(format!("{}. ", sentence(first)));
+    let told = format!("{}.", verdict(comparison));
+    // What chance may explain is no answer; the largest of what is too little to test is told as that.
+    if let Some(first) = times.iter().chain(&others).find(|d| d.significant) {
+        answer = answer.strong(format!("{}.", sentence(first))).plain(format!(" {told}"));
+    } else {
+        answer = answer.plain(told);
+        if let Some(most) = times.first().filter(|d| d.p.is_none() && is_moved(d)) {
+            answer = answer.plain(format!(" Of these most: {}.", sentence(most)));
+        }
     }
+    let files = [&comparison.first, &comparison.second].map(Clone::clone);
+    let names = file_names(&files);
     let mut blocks = vec![
         Block::Paragraph(
             Text::default()
                 .plain("First: ")
-                .code(&comparison.first)
+                .code(names[0])
                 .plain("; second: ")
-                .code(&comparison.second)
+                .code(names[1])
                 .plain("."),
         ),
-        Block::Paragraph(answer.plain(format!("{}.", verdict(comparison)))),
+        Block::Paragraph(answer),
     ];
     let list = |findings: &[v1::Finding], which: &str| -> Option<Block> {
         (!findings.is_empty()).then(|| {
@@ -426,8 +445,9 @@ fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Ta
 
 /// A comparison as a document of its own.
 pub fn document(comparison: &v1::Comparison) -> Document {
+    let files = [&comparison.first, &comparison.second].map(Clone::clone);
     Document {
-        title: format!("{} and {} compared", comparison.first, comparison.second),
+        title: format!("{} compared", file_names(&files).join(" and ")),
         subtitle: format!("{} quantities tested", comparison.tests),
         sections: sections(comparison),
     }

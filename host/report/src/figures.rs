@@ -29,8 +29,9 @@ const FINE_STEPS: u64 = 1000;
 /// Height of a chart, px.
 const TALL: f64 = 300.0;
 const LOW: f64 = 110.0;
-/// An axis up to this has ticks at whole numbers.
-const WHOLE: f64 = 5.0;
+/// Least step of an axis of things that are counted, and of another one.
+const WHOLE: f64 = 1.0;
+const ANY: f64 = 0.0;
 
 /// Classes of colour of the outcomes, in the order of `OUTCOMES`.
 const OUTCOME_COLOURS: [&str; OUTCOMES.len()] = ["k0", "k4", "k3", "kb", "k1"];
@@ -120,7 +121,11 @@ pub fn dialogues(dialogues: &Dialogues) -> Option<Figure> {
         .collect();
     let left_out = all.len() - pairs.len();
     let more = if left_out > 0 {
-        format!(" The {} pairs with most data of {}.", pairs.len(), all.len())
+        format!(
+            " The {} pairs with most data of {}.",
+            pairs.len(),
+            count(all.len() as u64)
+        )
     } else {
         String::new()
     };
@@ -278,7 +283,7 @@ impl<'a> Scene<'a> {
         let body = html! {
             (self.ground(&plane, plane.bottom))
             (plane.log_axis(low as f64 / decade, high as f64 / decade))
-            (plane.linear_axis(most, true))
+            (plane.linear_axis(most, true, WHOLE))
             (plane.name("time of the setup", false))
             (plane.name("open connections", true))
             @for ((setups, colour), mark) in self.facts.setups.iter().zip(OUTCOME_COLOURS).zip(OUTCOME_MARKS) {
@@ -348,9 +353,10 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Kinds of requests, those with most transactions first.
+    /// Kinds of requests that were answered, those with most transactions first.
     fn kinds(&self) -> Vec<&'a Requests> {
-        let mut kinds: Vec<_> = self.facts.requests.iter().collect();
+        let all = self.facts.requests.iter();
+        let mut kinds: Vec<_> = all.filter(|kind| kind.times.count() > 0).collect();
         kinds.sort_by(|a, b| b.times.count().cmp(&a.times.count()).then_with(|| a.name.cmp(&b.name)));
         kinds
     }
@@ -427,7 +433,7 @@ impl<'a> Scene<'a> {
         let mut entries = Vec::new();
         if most > 0.0 {
             let plane = Plane::new(self.span, above, LOW);
-            let top = (most * 1.05).max(WHOLE);
+            let top = most * 1.05;
             type Of<'b> = &'b dyn Fn(&weir_patterns::Bin) -> f64;
             let stack: [(&str, &str, Of<'_>); 3] = [
                 ("k1", "lost on the server's side of the tap", &server),
@@ -436,7 +442,7 @@ impl<'a> Scene<'a> {
             ];
             parts.push(html! {
                 (plane.time_axis())
-                (plane.linear_axis(top, false))
+                (plane.linear_axis(top, false, WHOLE))
                 (plane.name(&format!("data segments lost in {step}"), false))
                 @for (place, (colour, _, _)) in stack.iter().enumerate() {
                     g class=(colour) {
@@ -461,10 +467,10 @@ impl<'a> Scene<'a> {
         }
         if most_syns > 0.0 {
             let plane = Plane::new(self.span, above, LOW);
-            let top = (most_syns * 1.05).max(WHOLE);
+            let top = most_syns * 1.05;
             parts.push(html! {
                 (plane.time_axis())
-                (plane.linear_axis(top, false))
+                (plane.linear_axis(top, false, WHOLE))
                 (plane.name(&format!("SYNs and SYN-ACKs that came again in {step}"), false))
                 g.k3 { path.fill d=(plane.bars(&bins, |bin| (0.0, syns(bin) / top))) {} }
             });
@@ -498,11 +504,11 @@ impl<'a> Scene<'a> {
         let (progress, most_progress) = self.running(|slice| (slice.requests, slice.responses));
         let mut parts = Vec::new();
         let mut above = 0.0;
-        let mut panel = |name: &str, most: f64, paths: Vec<(&str, String)>| {
+        let mut panel = |name: &str, (most, least): (f64, f64), paths: Vec<(&str, String)>| {
             let plane = Plane::new(self.span, above, LOW);
             parts.push(html! {
                 (self.ground(&plane, plane.bottom))
-                (plane.linear_axis(most, false))
+                (plane.linear_axis(most, false, least))
                 (plane.name(name, false))
                 @for (colour, path) in &paths { g class=(colour) { path.line d=(path) {} } }
             });
@@ -528,7 +534,7 @@ impl<'a> Scene<'a> {
         ] {
             let (most, paths) = per_second(value, next);
             if most > 0.0 {
-                panel(name, most, paths);
+                panel(name, (most, ANY), paths);
                 next += room;
             }
         }
@@ -539,7 +545,7 @@ impl<'a> Scene<'a> {
                 .zip(LINE_COLOURS)
                 .map(|((_, line), colour)| (colour, at(next).steps(line, |level| level.0 / most)))
                 .collect();
-            panel("transactions in progress", most, paths);
+            panel("transactions in progress", (most, WHOLE), paths);
             next += room;
         }
         let bins = self.timeline.bins().coarser(width);
@@ -547,20 +553,21 @@ impl<'a> Scene<'a> {
         let most = (0..2).flat_map(|side| bins.iter().map(bits(side))).fold(0.0, f64::max) * 1.05;
         if most > 0.0 {
             let seconds = bins.width() as f64 / 1e9;
-            let paths = ["k6", "k7"]
+            let paths = PAYLOAD_COLOURS
                 .into_iter()
                 .enumerate()
                 .map(|(side, colour)| (colour, at(next).steps(&bins, |bin| bits(side)(bin) / most)))
                 .collect();
-            panel("payload, bits a second", most / seconds, paths);
+            panel("payload, bits a second", (most / seconds, ANY), paths);
         }
         let mut entries: Vec<_> = services
             .iter()
             .zip(LINE_COLOURS)
             .map(|((service, _), colour)| (colour.to_owned(), true, service_name(*service)))
             .collect();
-        entries.push(("k6".to_owned(), true, "payload from clients".to_owned()));
-        entries.push(("k7".to_owned(), true, "payload from servers".to_owned()));
+        for (colour, side) in PAYLOAD_COLOURS.into_iter().zip(["clients", "servers"]) {
+            entries.push((colour.to_owned(), true, format!("payload from {side}")));
+        }
         Some(Figure {
             id: "fig-load".into(),
             caption: format!(
@@ -609,6 +616,8 @@ fn tai(time: &weir_messages::Timestamp, near: u64) -> u64 {
 const HISTOGRAM: f64 = 130.0;
 /// Lines of services.
 const LINE_COLOURS: [&str; LINES] = ["kf", "k1", "k2", "k6"];
+/// Lines of clients and servers, in the same legend.
+const PAYLOAD_COLOURS: [&str; 2] = ["k0", "k7"];
 /// Kinds of requests.
 const KIND_COLOURS: [&str; KINDS] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6"];
 

@@ -8,13 +8,13 @@ use weir_messages::v1;
 use weir_messages::v1::finding_value::Value;
 use weir_patterns::{Dialogues, Timeline};
 
-use crate::Input;
-use crate::document::{Block, Item, Text};
+use crate::document::{Block, Item, Span, Text};
 use crate::figures::{see, service_name};
 use crate::format::{Clock, count, seconds};
 use crate::shown_in;
 use crate::spent::{PARTS, Spent};
-use crate::tables::{connection_anchor, parts_of, words};
+use crate::tables::{connection_anchor, parts_of, percent, words};
+use crate::{Input, file_names};
 
 /// Connections named in an observation.
 const NAMED: usize = 5;
@@ -22,8 +22,10 @@ const NAMED: usize = 5;
 const IN_ANSWER: usize = 4;
 /// What a finding is taken to cost that does not say it, s: more than a moment, less than what is known to be much.
 const UNKNOWN_COST: f64 = 1.0;
-/// Share of the located losses from which on they are said to be on one side.
-const ONE_SIDE: f64 = 0.9;
+/// Share of the time from which on silent clients are the answer where nothing else is.
+const MOST_OF_THE_TIME: f64 = 0.5;
+/// Share of the time from which on a part of it is told.
+const TOLD: f64 = 0.01;
 /// How the last lines of a finding's evidence begin that are no evidence: other explanations, and what to do next.
 const OTHERWISE: &str = "it may also be";
 const NEXT: &str = "next:";
@@ -36,19 +38,21 @@ pub fn ranked(findings: &[v1::Finding]) -> Vec<&v1::Finding> {
     let mut all: Vec<_> = findings.iter().collect();
     let milliseconds = |finding: &v1::Finding| (1e3 * cost(finding).unwrap_or(UNKNOWN_COST)) as u64;
     all.sort_by_key(|finding| (Reverse(rank(&finding.severity)), Reverse(milliseconds(finding))));
-    flood_first(&mut all);
+    for (kind, failed) in [("SYN_FLOOD", "syns"), ("PORT_SCAN", "connections")] {
+        before_its_failures(&mut all, kind, failed);
+    }
     all
 }
 
-/// A flood stands before the failed connections that most of its SYNs are: what those ask for would be sought in vain.
-fn flood_first(all: &mut [&v1::Finding]) {
+/// A flood or scan stands before the failed connections that most of its SYNs are: what those ask for would be sought in vain.
+fn before_its_failures(all: &mut [&v1::Finding], kind: &str, failures: &str) {
     let place = |kind: &str| all.iter().position(|finding| finding.kind == kind);
-    let (Some(failed), Some(flood)) = (place("FAILED_CONNECTIONS"), place("SYN_FLOOD")) else {
+    let (Some(failed), Some(cause)) = (place("FAILED_CONNECTIONS"), place(kind)) else {
         return;
     };
     let many = number(all[failed], "connections").unwrap_or(0.0);
-    if failed < flood && number(all[flood], "syns").is_some_and(|syns| 2.0 * syns >= many) {
-        all[failed..=flood].rotate_right(1);
+    if failed < cause && number(all[cause], failures).is_some_and(|own| 2.0 * own >= many) {
+        all[failed..=cause].rotate_right(1);
     }
 }
 
@@ -128,14 +132,95 @@ pub fn answer(input: &Input<'_>) -> Vec<Block> {
             .plain(".");
     }
     out.push(Block::Paragraph(text));
-    out.extend(where_lost(timeline, dialogues).map(Block::Paragraph));
-    if is_one_sided(findings) {
-        let unknown = "Whose time it was is not known: one direction of most connections is not in the capture.";
-        out.push(Block::Paragraph(unknown.into()));
-    } else {
-        out.extend(whose_time(summary, !serious.is_empty()).map(Block::Paragraph));
-    }
+    out.extend(measured(input).map(Block::Paragraph));
+    let alone = match file_names(input.files)[..] {
+        [first, _, ..] => format!("By {first} alone: "),
+        _ => String::new(),
+    };
+    let rest = [
+        where_lost(timeline, dialogues),
+        if is_one_sided(findings) {
+            Some("Whose time it was is not known: one direction of most connections is not in the capture.".into())
+        } else {
+            whose_time(summary, !serious.is_empty())
+        },
+    ];
+    out.extend(rest.into_iter().flatten().map(|Text(mut said)| {
+        if let Some(Span::Plain(begin)) = said.first_mut().filter(|_| !alone.is_empty()) {
+            if let Some(letter) = begin.get_mut(..1) {
+                letter.make_ascii_lowercase();
+            }
+            begin.insert_str(0, &alone);
+        }
+        Block::Paragraph(Text(said))
+    }));
     out
+}
+
+/// What several captures of one path tell that one of them can only infer: losses between them, and whose time it was.
+fn measured(input: &Input<'_>) -> Option<Text> {
+    let files: Vec<String> = input.taps.iter().map(|tap| tap.file.clone()).collect();
+    let short = file_names(&files);
+    let name = |file: &String| {
+        let at = files.iter().position(|f| f == file);
+        at.map_or_else(|| file.clone(), |at| short[at].to_owned())
+    };
+    let of = |lost: u64, arrived: u64| {
+        let share = percent(lost as f64 / (lost + arrived) as f64);
+        format!("{} of {} packets ({share})", count(lost), count(lost + arrived))
+    };
+    let legs = input.legs.iter().filter(|leg| leg.matched > 0);
+    let lost: Vec<_> = legs
+        .map(|leg| {
+            let ways = [
+                (leg.lost_forward, leg.arrived_forward, "to the server"),
+                (leg.lost_backward, leg.arrived_backward, "to the client"),
+            ];
+            let mut ways: Vec<_> = ways
+                .into_iter()
+                .filter(|(lost, ..)| *lost > 0)
+                .map(|(lost, arrived, way)| format!("{} {way}", of(lost, arrived)))
+                .collect();
+            if ways.is_empty() {
+                ways.push("nothing".to_owned());
+            }
+            if leg.undecided > 0 {
+                ways.push(format!("of {} it is not known", count(leg.undecided)));
+            }
+            format!(
+                "lost between {} and {}: {}",
+                name(&leg.from),
+                name(&leg.to),
+                ways.join(", ")
+            )
+        })
+        .collect();
+    let pie = input
+        .pies
+        .iter()
+        .find(|pie| pie.method == "MEASURED" && pie.total_seconds > 0.0);
+    if lost.is_empty() && pie.is_none() {
+        return None;
+    }
+    let mut text = Text::default().strong("Measured by the captures together:");
+    if !lost.is_empty() {
+        text = text.plain(format!(" {}. See ", lost.join("; ")));
+        text = text.link("tab-legs", "legs").plain(".");
+    }
+    if let Some(pie) = pie {
+        let share = |seconds: f64| format!("{:.0} %", 100.0 * seconds / pie.total_seconds);
+        let parts = [
+            (pie.client_seconds, "client"),
+            (pie.network_seconds, "network"),
+            (pie.server_seconds, "server"),
+        ];
+        let parts = parts.map(|(seconds, whose)| format!("{} {whose}", share(seconds)));
+        let uncertain = pie.uncertainty_seconds.filter(|s| *s >= TOLD * pie.total_seconds);
+        let uncertain = uncertain.map_or_else(String::new, |s| format!(" (± {})", share(s)));
+        text = text.plain(format!(" Time: {}{uncertain}. See ", parts.join(", ")));
+        text = text.link("tab-pies", "client, network and server time").plain(".");
+    }
+    Some(text)
 }
 
 /// Of half of the connections with data, or more, one direction is missing: what was waited for does not show.
@@ -159,17 +244,26 @@ fn without_faults(summary: &v1::Summary, spent: &Spent, unanswered: u64) -> Text
     parts.sort_by(|a, b| b.value.total_cmp(&a.value));
     let still = (unanswered > 0).then(|| {
         format!(
-            "{} had not been set up yet when the capture ended: a longer one tells whether they were.",
-            connections(unanswered)
+            "{} had not been set up yet when the capture ended: a longer one tells whether {}.",
+            connections(unanswered),
+            if unanswered == 1 { "it was" } else { "they were" }
         )
     });
-    if parts.is_empty() && others.is_empty() {
-        return match still {
-            Some(still) => Text::default().strong(still),
-            None => Text::default().strong("Nothing was found that needs mending."),
-        };
-    }
     let total = summary.delays.map_or(0.0, |delays| delays.total_seconds);
+    if parts.is_empty() && others.is_empty() {
+        let silent = summary.delays.map_or(0.0, |delays| delays.user_think_seconds);
+        return Text::default().strong(match still {
+            Some(still) => still,
+            None if silent >= MOST_OF_THE_TIME * total && silent > 0.0 => format!(
+                "No fault was found; clients were silent, for more than a second at a time, {} of {} ({:.0} %): users, timers or slow \
+                 programs.",
+                seconds(silent),
+                seconds(total),
+                100.0 * silent / total
+            ),
+            None => "Nothing was found that needs mending.".to_owned(),
+        });
+    }
     let mut text = Text::default();
     if parts.is_empty() {
         text = text.strong("No fault was found.");
@@ -247,47 +341,47 @@ fn where_lost(timeline: &Timeline, dialogues: &Dialogues) -> Option<Text> {
         client += u64::from(bin.lost_before[0]) + u64::from(bin.lost_behind[1]);
         unknown += u64::from(bin.lost_unknown[0]) + u64::from(bin.lost_unknown[1]);
     }
-    let known = server + client;
-    if known + unknown == 0 {
+    if server + client + unknown == 0 {
         return None;
     }
-    let mut text = format!("{} data segments were lost. ", count(known + unknown));
-    if known > 0 {
-        let share = server as f64 / known as f64;
-        text += &if server == known {
-            "All whose place is known were lost between the tap and the servers.".to_owned()
-        } else if client == known {
-            "All whose place is known were lost between the tap and the clients.".to_owned()
-        } else if share >= ONE_SIDE {
-            format!(
-                "{:.1} % of those whose place is known were lost between the tap and the servers.",
-                100.0 * share
-            )
-        } else if share <= 1.0 - ONE_SIDE {
-            format!(
-                "{:.1} % of those whose place is known were lost between the tap and the clients.",
-                100.0 * (1.0 - share)
-            )
-        } else {
-            format!(
-                "{} between the tap and the servers, {} between the tap and the clients.",
-                count(server),
-                count(client)
-            )
+    let most = dialogues.most_lost().map(|(pair, lost)| {
+        let client = weir_analysis::address(pair.client);
+        (format!("{client} and {}", service_name((pair.server, pair.port))), lost)
+    });
+    let text = lost_in_words([server, client, unknown], most);
+    Some(see(Text::from(text + " See "), "fig-losses").plain("."))
+}
+
+/// So many on the servers' side, on the clients', and not known where; `most`: of several pairs the one that lost most.
+fn lost_in_words(lost: [u64; 3], most: Option<(String, u64)>) -> String {
+    let all = lost.iter().sum();
+    let mut text = several(all, "data segment was lost", "data segments were lost");
+    let places = [
+        "between the tap and the servers",
+        "between the tap and the clients",
+        "at an unknown place",
+    ];
+    let places: Vec<_> = lost.into_iter().zip(places).filter(|(n, _)| *n > 0).collect();
+    text += &match places[..] {
+        [(1, place)] => format!(", {place}."),
+        [(_, place)] => format!(", all {place}."),
+        _ => {
+            let each: Vec<_> = places
+                .iter()
+                .map(|(n, place)| format!("{} {place}", count(*n)))
+                .collect();
+            format!(": {}.", each.join(", "))
+        }
+    };
+    if let Some((pair, n)) = most {
+        text += &match 2 * n > all {
+            _ if all == 1 => format!(" It was between {pair}."),
+            _ if n >= all => format!(" They were between {pair}."),
+            true => format!(" Most of them between {pair}: {}.", count(n)),
+            false => format!(" No pair lost more than {pair}: {}.", count(n)),
         };
     }
-    if let Some((pair, lost)) = dialogues.most_lost() {
-        text += &format!(
-            " Most of them between {} and {}: {}.",
-            weir_analysis::address(pair.client),
-            service_name((pair.server, pair.port)),
-            count(lost)
-        );
-    }
-    if unknown > 0 {
-        text += &format!(" Of {} it is not known where.", count(unknown));
-    }
-    Some(see(Text::from(text + " See "), "fig-losses").plain("."))
+    text
 }
 
 /// Client, network or server. Without faults the answer says already what the protocol waited for.
@@ -295,7 +389,7 @@ fn whose_time(summary: &v1::Summary, has_faults: bool) -> Option<Text> {
     let delays = summary.delays.filter(|delays| delays.total_seconds > 0.0)?;
     let mut parts: Vec<_> = parts_of(&delays)
         .into_iter()
-        .filter(|(_, s)| *s / delays.total_seconds >= 0.01)
+        .filter(|(_, s)| *s / delays.total_seconds >= TOLD)
         .collect();
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let list: Vec<_> = parts
@@ -309,7 +403,8 @@ fn whose_time(summary: &v1::Summary, has_faults: bool) -> Option<Text> {
     if let Some(most) = protocols_most(summary, &delays).filter(|_| has_faults) {
         text = text.plain(most);
     }
-    if delays.latency_seconds.is_none() {
+    let processing = delays.client_processing_seconds + delays.server_processing_seconds;
+    if delays.latency_seconds.is_none() && processing >= TOLD * delays.total_seconds {
         text = text.plain("The round trip is not known: its share is within the processing. ");
     }
     Some(text.plain("See ").link("tab-delays", "whose time it was").plain("."))
@@ -456,7 +551,6 @@ pub fn recommendations(findings: &[v1::Finding]) -> Vec<Item> {
 mod tests {
     use super::*;
     use crate::Collector;
-    use crate::document::Span;
 
     fn critical(kind: &str, values: &[(&str, f64)]) -> v1::Finding {
         let value = |(key, number): &(&str, f64)| {
@@ -483,6 +577,139 @@ mod tests {
             assert_eq!(kinds[0], first, "{kinds:?}");
             assert_eq!(kinds.iter().filter(|kind| **kind == "LOSS").count(), 1);
         }
+    }
+
+    #[test]
+    fn a_scan_stands_before_the_failed_connections_that_it_is() {
+        let findings = [
+            critical("FAILED_CONNECTIONS", &[("connections", 120.0), ("costSeconds", 9.0)]),
+            critical("PORT_SCAN", &[("connections", 110.0), ("costSeconds", 0.0)]),
+        ];
+        assert_eq!(ranked(&findings)[0].kind, "PORT_SCAN");
+    }
+
+    #[test]
+    fn losses_are_told_by_place_and_pair() {
+        let pair = |n| Some(("a and b:80".to_owned(), n));
+        let told = [
+            lost_in_words([1, 0, 0], pair(1)),
+            lost_in_words([0, 0, 4], None),
+            lost_in_words([0, 7, 0], pair(7)),
+            lost_in_words([28, 1035, 3], pair(534)),
+            lost_in_words([28, 35, 0], pair(23)),
+        ];
+        assert_eq!(
+            told,
+            [
+                "1 data segment was lost, between the tap and the servers. It was between a and b:80.",
+                "4 data segments were lost, all at an unknown place.",
+                "7 data segments were lost, all between the tap and the clients. They were between a and b:80.",
+                "1,066 data segments were lost: 28 between the tap and the servers, 1,035 between the tap and the clients, \
+                 3 at an unknown place. Most of them between a and b:80: 534.",
+                "63 data segments were lost: 28 between the tap and the servers, 35 between the tap and the clients. \
+                 No pair lost more than a and b:80: 23.",
+            ]
+        );
+    }
+
+    fn plain(Text(spans): Text) -> String {
+        let plain = |span: Span| match span {
+            Span::Plain(text) | Span::Strong(text) | Span::Code(text) | Span::Link { text, .. } => text,
+        };
+        spans.into_iter().map(plain).collect()
+    }
+
+    #[test]
+    fn what_several_captures_measured_goes_before_what_one_infers() {
+        let files = ["/in/client.pcap", "/in/server.pcap"].map(str::to_owned);
+        let taps = files.clone().map(|file| v1::Tap {
+            file,
+            ..v1::Tap::default()
+        });
+        let mut leg = v1::Leg {
+            from: files[0].clone(),
+            to: files[1].clone(),
+            matched: 2764,
+            lost_forward: 17,
+            arrived_forward: 1383,
+            ..v1::Leg::default()
+        };
+        let pie = v1::Pie {
+            method: "MEASURED".to_owned(),
+            client_seconds: 2.0,
+            network_seconds: 7.0,
+            server_seconds: 1.0,
+            total_seconds: 10.0,
+            uncertainty_seconds: Some(0.5),
+        };
+        let summary = v1::Summary {
+            packets: 9,
+            connections: 1,
+            delays: Some(v1::TimeShares {
+                protocol_seconds: 1.0,
+                total_seconds: 1.0,
+                ..v1::TimeShares::default()
+            }),
+            ..v1::Summary::default()
+        };
+        let said = |legs: &[v1::Leg], pies: &[v1::Pie]| {
+            let told = answer(&Input {
+                files: &files,
+                question: None,
+                summary: &summary,
+                timeline: &Timeline::default(),
+                dialogues: &Dialogues::default(),
+                facts: &Collector::default(),
+                traces: &[],
+                timing: None,
+                taps: &taps,
+                legs,
+                pies,
+                comparison: None,
+            });
+            let paragraph = |block: Block| match block {
+                Block::Paragraph(text) => plain(text),
+                block => format!("{block:?}"),
+            };
+            told.into_iter().map(paragraph).collect::<Vec<_>>()
+        };
+        let told = said(std::slice::from_ref(&leg), &[pie]);
+        assert_eq!(
+            told[1],
+            "Measured by the captures together: lost between client.pcap and server.pcap: 17 of 1,400 packets (1.21 %) to the server. \
+             See legs. Time: 20 % client, 70 % network, 10 % server (± 5 %). See client, network and server time."
+        );
+        assert!(told[2].starts_with("By client.pcap alone: of the time "), "{told:?}");
+        leg.lost_forward = 0;
+        leg.undecided = 3;
+        let told = said(&[leg], &[]);
+        assert_eq!(
+            told[1],
+            "Measured by the captures together: lost between client.pcap and server.pcap: nothing, of 3 it is not known. See legs."
+        );
+    }
+
+    #[test]
+    fn a_round_trip_is_missed_where_there_is_processing() {
+        let mut summary = v1::Summary {
+            delays: Some(v1::TimeShares {
+                protocol_seconds: 3.0,
+                total_seconds: 3.0,
+                ..v1::TimeShares::default()
+            }),
+            ..v1::Summary::default()
+        };
+        let said = |summary: &v1::Summary| plain(whose_time(summary, false).unwrap_or_default());
+        assert!(!said(&summary).contains("round trip"), "{}", said(&summary));
+        if let Some(delays) = &mut summary.delays {
+            delays.server_processing_seconds = 1.0;
+            delays.total_seconds = 4.0;
+        }
+        assert!(
+            said(&summary).contains("The round trip is not known"),
+            "{}",
+            said(&summary)
+        );
     }
 
     #[test]
@@ -553,13 +780,7 @@ mod tests {
             ],
             ..v1::Summary::default()
         };
-        let said = |summary: &v1::Summary, unanswered| {
-            let plain = |span: Span| match span {
-                Span::Plain(text) | Span::Strong(text) | Span::Code(text) | Span::Link { text, .. } => text,
-            };
-            let Text(spans) = without_faults(summary, &Spent::default(), unanswered);
-            spans.into_iter().map(plain).collect::<String>()
-        };
+        let said = |summary: &v1::Summary, unanswered| plain(without_faults(summary, &Spent::default(), unanswered));
         assert_eq!(
             said(&summary, 0),
             "No fault was found; the time went into protocol: 110 s of 200 s (55 %). Most of it is receiver window, 100 s. \
@@ -570,6 +791,15 @@ mod tests {
         assert_eq!(
             said(&summary, 2),
             "2 connections had not been set up yet when the capture ended: a longer one tells whether they were."
+        );
+        assert!(said(&summary, 1).ends_with("a longer one tells whether it was."));
+        if let Some(delays) = &mut summary.delays {
+            delays.user_think_seconds = 184.0;
+        }
+        assert_eq!(
+            said(&summary, 0),
+            "No fault was found; clients were silent, for more than a second at a time, 184 s of 200 s (92 %): users, timers or slow \
+             programs."
         );
     }
 

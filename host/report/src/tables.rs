@@ -38,13 +38,14 @@ fn some(n: u64) -> String {
     if n == 0 { "·".into() } else { count(n) }
 }
 
-fn percent(share: f64) -> String {
+/// A share with two digits.
+pub fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
 }
 
 fn shown_of(shown: usize, all: usize) -> String {
     if shown < all {
-        format!(" {shown} of {all}.")
+        format!(" {} of {}.", count(shown as u64), count(all as u64))
     } else {
         String::new()
     }
@@ -547,7 +548,8 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
         out.push(Block::Table(Table {
             id: "tab-pies",
             caption: "Client, network and server time. Measured: of each transaction, between the taps. Article: the time of the capture, by the \
-                      gaps between frames. One tap: of each transaction, as estimated from the first tap alone."
+                      gaps between frames, which mean little where connections are open at once. One tap: of each transaction, as estimated from the first tap \
+                      alone. ±: of each part, where it is known."
                 .into(),
             headers: vec![
                 ("method", false),
@@ -555,6 +557,7 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
                 ("network", true),
                 ("server", true),
                 ("total", true),
+                ("±", true),
             ],
             rows: pies
                 .iter()
@@ -565,6 +568,7 @@ pub fn taps(taps: &[v1::Tap], legs: &[v1::Leg], pies: &[v1::Pie]) -> Vec<Block> 
                         seconds(pie.network_seconds),
                         seconds(pie.server_seconds),
                         seconds(pie.total_seconds),
+                        optional(pie.uncertainty_seconds),
                     ])
                 })
                 .collect(),

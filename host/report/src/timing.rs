@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
 use maud::html;
+use weir_analysis::several;
 use weir_messages::Timestamp;
 use weir_messages::v1::Finding;
 use weir_record::time::tai_from_utc;
@@ -339,7 +340,8 @@ impl Timing {
         let seen = match self.seen {
             (_, 0) => String::new(),
             (seen, all) => {
-                format!(" Of {all} findings that packets can show it shows {seen}; no other time shows more.")
+                let all = several(all as u64, "finding", "findings");
+                format!(" Of {all} that packets can show it shows {seen}; no other time shows more.")
             }
         };
         let shaded = match sleeps.len() {

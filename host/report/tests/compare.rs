@@ -10,8 +10,8 @@ use weir_analysis::{Analyzer, Config};
 use weir_engine::Config as EngineConfig;
 use weir_messages::v1::Comparison;
 use weir_patterns::Watched;
-use weir_report::compare::{compare, document, sections, verdict};
-use weir_report::{Sampler, html};
+use weir_report::compare::{cells, compare, document, sections, verdict};
+use weir_report::{Sampler, html, markdown};
 use weir_scenario::{Scenario, run};
 
 fn sample(scenario: &Scenario, scale: f64) -> Sampler {
@@ -148,4 +148,29 @@ fn a_few_transactions_are_compared() {
     assert!(network.cost_seconds.unwrap().abs() < 0.1, "{network:?}");
     let text = format!("{:?}", sections(&found));
     assert!(text.contains("too few to tell from chance"), "{text}");
+    // The largest of them is told, and not as a difference.
+    let text = markdown(&document(&found), None);
+    let answer = text
+        .lines()
+        .find(|line| line.contains("No significant difference"))
+        .unwrap();
+    assert!(answer.starts_with("No significant difference"), "{answer}");
+    assert!(answer.contains(" Of these most: "), "{answer}");
+    // Loads are counted over time, of which the capture has some seconds.
+    let load = found.differences.iter().find(|d| d.measure == "REQUESTS").unwrap();
+    assert!(cells(load)[0].ends_with(" s"), "{:?}", cells(load));
+}
+
+#[test]
+fn a_capture_does_not_differ_from_itself() {
+    let few = healthy_for(0.01, 71, "", "");
+    let text = markdown(&document(&compare(["/in/a.pcap", "/in/b.pcap"], [&few, &few])), None);
+    let answer = text
+        .lines()
+        .find(|line| line.contains("No significant difference"))
+        .unwrap();
+    assert!(answer.starts_with("No significant difference"), "{answer}");
+    assert!(!answer.contains('→'), "{answer}");
+    assert!(text.starts_with("# a.pcap and b.pcap compared"), "{text}");
+    assert!(text.contains("First: `a.pcap`; second: `b.pcap`."), "{text}");
 }

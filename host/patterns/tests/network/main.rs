@@ -383,8 +383,8 @@ backward = { delay_ms = 1 }
     let scan = only(&found, "PORT_SCAN");
     assert_eq!(scan.who, "10.9.9.8");
     assert_eq!(
-        ["targets", "hosts", "ports"].map(|key| value(scan, key)),
-        [40.0, 1.0, 40.0]
+        ["targets", "hosts", "ports", "connections"].map(|key| value(scan, key)),
+        [40.0, 1.0, 40.0, 40.0]
     );
 }
 
