@@ -156,11 +156,14 @@ pub async fn serve_on(
             }
         }
     };
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(ServeError::Reflection)?;
+    let described = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let reflection = described().build_v1().map_err(ServeError::Reflection)?;
+    // Clients that know only this one are still many: gRPC's own for Python among them.
+    let old_reflection = described().build_v1alpha().map_err(ServeError::Reflection)?;
 
     let connections = incoming(listener, access.identity.as_ref(), MAX_CONNECTIONS);
     let guard = Guard(access.token);
@@ -170,6 +173,7 @@ pub async fn serve_on(
         // Who looks whether the daemon lives need not be known.
         .add_service(health)
         .add_service(InterceptedService::new(reflection, guard.clone()))
+        .add_service(InterceptedService::new(old_reflection, guard.clone()))
         .add_service(RecordServiceServer::with_interceptor(
             Records::new(Arc::clone(&log), streams.clone()),
             guard.clone(),

@@ -904,6 +904,22 @@ async fn capture_status_health_and_reflection_answer() {
             .any(|service| service.name == "weir.v1.RecordService"),
         "{list:?}"
     );
+
+    use tonic_reflection::pb::v1alpha::ServerReflectionRequest as OldRequest;
+    use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient as OldClient;
+    use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest as OldAsk;
+    use tonic_reflection::pb::v1alpha::server_reflection_response::MessageResponse as OldAnswer;
+    let ask = OldRequest {
+        host: String::new(),
+        message_request: Some(OldAsk::FileContainingSymbol("weir.v1.FlowService".into())),
+    };
+    let mut reflection = OldClient::new(server.channel().await);
+    let answers = reflection.server_reflection_info(tokio_stream::iter([ask])).await;
+    let answer = answers.unwrap().into_inner().message().await.unwrap().unwrap();
+    assert!(
+        matches!(answer.message_response, Some(OldAnswer::FileDescriptorResponse(_))),
+        "{answer:?}"
+    );
 }
 
 #[tokio::test]
