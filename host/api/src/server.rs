@@ -39,6 +39,10 @@ const MAX_CONNECTIONS: usize = 512;
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// What a client may send on a connection before it is read. The HTTP/2 library ends connections on which more small frames wait
+/// than go with this; so, it takes what the 1 MiB that a stream may send holds of pieces of 32 bytes and more.
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
 /// How often it is looked which services serve.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -170,6 +174,7 @@ pub async fn serve_on(
     let served = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .initial_connection_window_size(CONNECTION_WINDOW)
         // Who looks whether the daemon lives need not be known.
         .add_service(health)
         .add_service(InterceptedService::new(reflection, guard.clone()))

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_stream::StreamExt as _;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -1202,6 +1203,22 @@ async fn captures_come_in_pieces_and_the_answer_in_parts() {
     let three = [begins("good"), begins("bad"), begins("worse")].map(piece);
     let error = client.compare_captures(tokio_stream::iter(three)).await.unwrap_err();
     assert_error(&error, Code::InvalidArgument, "TOO_MANY_CAPTURES");
+}
+
+#[tokio::test]
+async fn pieces_may_be_as_small_as_packets_and_come_as_fast_as_they_can() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let pieces = std::iter::once(begins("a")).chain(std::iter::repeat_with(|| bytes(&[1; 60])).take(30_000));
+    let requests = tokio_stream::iter(pieces).then(async |message| {
+        // Else the client puts many into one frame.
+        tokio::task::yield_now().await;
+        AnalyzeCapturesRequest { message: Some(message) }
+    });
+    let mut client = AnalysisServiceClient::new(server.channel().await);
+    let mut answer = client.analyze_captures(requests).await.unwrap().into_inner();
+    let part = answer.message().await.unwrap().unwrap().part.unwrap();
+    assert_eq!(part.taps[0].packets, 30_000 * 60);
 }
 
 #[tokio::test]
