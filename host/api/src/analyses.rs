@@ -29,8 +29,9 @@ use crate::v1::analysis_service_server::AnalysisService;
 const MOST_CALLS: usize = 2;
 /// Bytes of all captures of a call, at most.
 const MOST_BYTES: u64 = 4 << 30;
-/// Longest name of a capture, in bytes.
-const LONGEST_NAME: usize = 4096;
+/// Longest name of a capture, in bytes: errors tell of one or two, and clients take 8 KiB of an error, in which each byte of a name may
+/// need six.
+const LONGEST_NAME: usize = 512;
 /// Bytes of a capture that are written at a time: a write for each of many small pieces takes long.
 const WRITE: usize = 256 << 10;
 /// How long a client may send no byte of a capture, or take no part of an answer.

@@ -1234,7 +1234,7 @@ async fn what_is_wrong_with_captures_is_told() {
             segments: false,
         })
     };
-    let long = "n".repeat(4097);
+    let long = "n".repeat(513);
     for (sent, reason) in [
         (vec![], "CAPTURE_MISSING"),
         (vec![usual()], "CAPTURE_MISSING"),
@@ -1260,6 +1260,25 @@ async fn what_is_wrong_with_captures_is_told() {
     assert_eq!(error.message(), "x: it is bad");
     let error = server.analyze(vec![begins("x"), bytes(b"worse")]).await.unwrap_err();
     assert_error(&error, Code::Internal, "WORKER_FAILED");
+}
+
+#[tokio::test]
+async fn an_error_about_the_longest_names_is_small_enough_to_be_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let longest = (1..)
+        .map(|n| "\u{fffd}".repeat(n))
+        .take_while(|name| name.len() <= 4096);
+    let mut told = 0;
+    for name in longest.step_by(17) {
+        let error = server.analyze(vec![begins(&name), begins(&name)]).await.unwrap_err();
+        assert_error(&error, Code::InvalidArgument, "CAPTURE_NAME_INVALID");
+        told += usize::from(error.message().contains(&name));
+        // Percent-encoded, and in base64 (gRPC over HTTP2).
+        let bytes = 3 * error.message().len() + error.details().len() * 4 / 3;
+        assert!(bytes < 7_000, "{} bytes: {bytes}", name.len());
+    }
+    assert!(told > 5);
 }
 
 #[tokio::test]
