@@ -12,8 +12,10 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_stream::StreamExt as _;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
+use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 use weir_api::access::{Access, Token};
 use weir_api::analyses::{Analyst, Client, NoAnswer, Sent, Warnings};
@@ -782,7 +784,7 @@ async fn health_tells_what_does_not_serve_until_it_does_again() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
     let troubles = &server.appliance.troubles;
-    let health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    let health = HealthClient::new(server.channel().await);
     // By their names: all, Record, Flow, Capture, Appliance and AnalysisService.
     let serving = async || {
         let mut all = Vec::new();
@@ -840,7 +842,7 @@ async fn a_log_that_cannot_be_written_does_not_serve() {
         .connect()
         .await
         .unwrap();
-    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    let mut health = HealthClient::new(channel);
     for (name, status) in [("", 2), ("weir.v1.RecordService", 2), ("weir.v1.CaptureService", 1)] {
         let request = tonic_health::pb::HealthCheckRequest { service: name.into() };
         assert_eq!(
@@ -867,7 +869,7 @@ async fn capture_status_health_and_reflection_answer() {
     assert_eq!((status.ports[0].port, status.ports[0].frames), (3, 5));
     assert_eq!(status.ports[0].untracked["NOT_IP"], 2);
 
-    let mut health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    let mut health = HealthClient::new(server.channel().await);
     for service in [
         "",
         "weir.v1.RecordService",
@@ -921,6 +923,32 @@ async fn capture_status_health_and_reflection_answer() {
         matches!(answer.message_response, Some(OldAnswer::FileDescriptorResponse(_))),
         "{answer:?}"
     );
+}
+
+#[tokio::test]
+async fn requests_may_be_compressed_and_none_grows_beyond_what_a_message_may_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    server.facts.update_connections([connection(1, true)]);
+    let mut flows = server.flows().await.send_compressed(CompressionEncoding::Gzip);
+    let request = ListConnectionsRequest {
+        filter: "id = 1".into(),
+        ..ListConnectionsRequest::default()
+    };
+    assert_eq!(
+        flows.list_connections(request).await.unwrap().into_inner().total_size,
+        1
+    );
+    let mut health = HealthClient::new(server.channel().await).send_compressed(CompressionEncoding::Gzip);
+    let request = tonic_health::pb::HealthCheckRequest::default();
+    assert_eq!(health.check(request).await.unwrap().into_inner().status, 1);
+
+    let request = ListConnectionsRequest {
+        filter: " ".repeat(100 << 20),
+        ..ListConnectionsRequest::default()
+    };
+    let error = flows.list_connections(request).await.unwrap_err();
+    assert!(error.message().contains("decompress"), "{error:?}");
 }
 
 #[tokio::test]
@@ -1540,7 +1568,7 @@ async fn only_who_has_the_token_is_answered() {
         answer.unwrap();
     }
     // Health is for whoever looks.
-    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    let mut health = HealthClient::new(channel);
     let request = tonic_health::pb::HealthCheckRequest {
         service: "weir.v1.FlowService".into(),
     };
