@@ -1083,6 +1083,9 @@ async fn events_are_sent_and_followed_until_the_server_ends() {
     let mut status = ApplianceServiceClient::new(server.channel().await);
     let before = status.get_status(GetStatusRequest {}).await.unwrap().into_inner();
     assert_eq!((before.card, before.subscribers), (None, 1));
+    let request = WatchEventsRequest { after: 4, follow: true };
+    let error = status.watch_events(request).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "POSITION_UNKNOWN");
     server.appliance.set_card(CardStatus {
         state: "RUNNING".into(),
         ..CardStatus::default()
