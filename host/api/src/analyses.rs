@@ -29,8 +29,11 @@ use crate::v1::analysis_service_server::AnalysisService;
 const MOST_CALLS: usize = 2;
 /// Bytes of all captures of a call, at most.
 const MOST_BYTES: u64 = 4 << 30;
-/// Longest name of a capture, in bytes.
-const LONGEST_NAME: usize = 4096;
+/// Longest name of a capture, in bytes: errors tell of one or two, and clients take 8 KiB of an error, in which each byte of a name may
+/// need six.
+const LONGEST_NAME: usize = 512;
+/// Bytes of a capture that are written at a time: a write for each of many small pieces takes long.
+const WRITE: usize = 256 << 10;
 /// How long a client may send no byte of a capture, or take no part of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may send.
@@ -139,11 +142,20 @@ impl Analyses {
                 () = self.streams.closed() => return Err(status::closing()),
             };
             let Some(request) = next.map_err(|_| status::slow(PATIENCE, LONGEST))?? else {
-                return Ok(spool);
+                return work(move || spool.written()).await;
             };
             if let Some(piece) = piece(request, spool.sent.is_empty())? {
                 let before = spool.bytes;
-                spool = work(move || spool.take(piece)).await?;
+                match piece.piece {
+                    None => {}
+                    Some(Piece::Begin(begin)) => spool = work(move || spool.written()?.begin(begin.name)).await?,
+                    Some(Piece::Data(data)) => {
+                        spool.take(&data)?;
+                        if spool.waiting.len() >= WRITE {
+                            spool = work(move || spool.written()).await?;
+                        }
+                    }
+                }
                 if spool.bytes > before {
                     until = Instant::now() + PATIENCE;
                 }
@@ -277,6 +289,8 @@ struct Spool {
     names: Names,
     sent: Vec<Sent>,
     file: Option<File>,
+    /// Bytes of the last one that are still to be written.
+    waiting: Vec<u8>,
     bytes: u64,
 }
 
@@ -289,30 +303,34 @@ impl Spool {
             names,
             sent: Vec::new(),
             file: None,
+            waiting: Vec::new(),
             bytes: 0,
         })
     }
 
-    fn take(mut self, piece: CapturePiece) -> Result<Self, Status> {
-        match piece.piece {
-            None => {}
-            Some(Piece::Begin(begin)) => self.begin(begin.name)?,
-            Some(Piece::Data(data)) => {
-                let Some(file) = &mut self.file else {
-                    let message = "the first piece tells that a capture begins, and its name";
-                    return Err(status::invalid("piece.data", "CAPTURE_NOT_BEGUN", message));
-                };
-                self.bytes += data.len() as u64;
-                if self.bytes > MOST_BYTES {
-                    return Err(status::too_large(MOST_BYTES));
-                }
-                file.write_all(&data).map_err(|error| status::no_room(&error))?;
-            }
+    fn take(&mut self, data: &[u8]) -> Result<(), Status> {
+        if self.file.is_none() {
+            let message = "the first piece tells that a capture begins, and its name";
+            return Err(status::invalid("piece.data", "CAPTURE_NOT_BEGUN", message));
+        }
+        self.bytes += data.len() as u64;
+        if self.bytes > MOST_BYTES {
+            return Err(status::too_large(MOST_BYTES));
+        }
+        self.waiting.extend_from_slice(data);
+        Ok(())
+    }
+
+    /// With all that came in its file.
+    fn written(mut self) -> Result<Self, Status> {
+        if let Some(file) = &mut self.file {
+            file.write_all(&self.waiting).map_err(|error| status::no_room(&error))?;
+            self.waiting.clear();
         }
         Ok(self)
     }
 
-    fn begin(&mut self, name: String) -> Result<(), Status> {
+    fn begin(mut self, name: String) -> Result<Self, Status> {
         let refuse = |reason, message: String| Err(status::invalid("piece.begin", reason, message));
         if self.sent.len() == self.most {
             return refuse("TOO_MANY_CAPTURES", format!("{} captures at most", self.most));
@@ -328,7 +346,7 @@ impl Spool {
         let path = self.folder.path().join(self.sent.len().to_string());
         self.file = Some(File::create_new(&path).map_err(|error| status::no_room(&error))?);
         self.sent.push(Sent { name, path });
-        Ok(())
+        Ok(self)
     }
 
     /// All is here: at least so many captures.

@@ -57,10 +57,15 @@ impl ApplianceService for Appliance {
         let WatchEventsRequest { after, follow } = request.into_inner();
         let place = self.streams.place()?;
         let (streams, state) = (self.streams.clone(), Arc::clone(&self.state));
+        let mut newest = state.events.follow();
+        if after > *newest.borrow_and_update() {
+            let message =
+                "no event has this number yet: the clock was set back, or it is of another daemon; begin with 0";
+            return Err(status::invalid("after", "POSITION_UNKNOWN", message));
+        }
         let (sender, receiver) = mpsc::channel(EVENTS_WAITING);
         tokio::spawn(async move {
             let _place = place;
-            let mut newest = state.events.follow();
             let mut last = after;
             loop {
                 newest.borrow_and_update();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tonic::codec::CompressionEncoding::Gzip;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
@@ -38,6 +39,10 @@ const MAX_CONNECTIONS: usize = 512;
 /// without closing must not keep its place.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What a client may send on a connection before it is read. The HTTP/2 library ends connections on which more small frames wait
+/// than go with this; so, it takes what the 1 MiB that a stream may send holds of pieces of 32 bytes and more.
+const CONNECTION_WINDOW: u32 = 16 << 20;
 
 /// How often it is looked which services serve.
 const LOOK: Duration = Duration::from_millis(500);
@@ -156,39 +161,48 @@ pub async fn serve_on(
             }
         }
     };
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(ServeError::Reflection)?;
+    let described = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(weir_messages::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let reflection = described().build_v1().map_err(ServeError::Reflection)?;
+    // Clients that know only this one are still many: gRPC's own for Python among them.
+    let old_reflection = described().build_v1alpha().map_err(ServeError::Reflection)?;
 
     let connections = incoming(listener, access.identity.as_ref(), MAX_CONNECTIONS);
     let guard = Guard(access.token);
+    let analyses = analyses.map(AnalysisServiceServer::new);
+    let capture = CaptureServiceServer::new(Capture(capture));
+    let records = RecordServiceServer::new(Records::new(Arc::clone(&log), streams.clone()));
+    let flows = FlowServiceServer::new(Flows::new(Arc::clone(&facts), Arc::clone(&log), streams.clone()));
+    let appliance = ApplianceServiceServer::new(Appliance {
+        state: appliance,
+        log,
+        facts,
+        streams,
+    });
     let served = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .initial_connection_window_size(CONNECTION_WINDOW)
         // Who looks whether the daemon lives need not be known.
-        .add_service(health)
-        .add_service(InterceptedService::new(reflection, guard.clone()))
-        .add_service(RecordServiceServer::with_interceptor(
-            Records::new(Arc::clone(&log), streams.clone()),
+        .add_service(health.accept_compressed(Gzip))
+        .add_service(InterceptedService::new(
+            reflection.accept_compressed(Gzip),
             guard.clone(),
         ))
-        .add_service(FlowServiceServer::with_interceptor(
-            Flows::new(Arc::clone(&facts), Arc::clone(&log), streams.clone()),
+        .add_service(InterceptedService::new(
+            old_reflection.accept_compressed(Gzip),
             guard.clone(),
         ))
-        .add_optional_service(analyses.map(|analyses| AnalysisServiceServer::with_interceptor(analyses, guard.clone())))
-        .add_service(CaptureServiceServer::with_interceptor(Capture(capture), guard.clone()))
-        .add_service(ApplianceServiceServer::with_interceptor(
-            Appliance {
-                state: appliance,
-                log,
-                facts,
-                streams,
-            },
-            guard,
-        ))
+        .add_service(InterceptedService::new(records.accept_compressed(Gzip), guard.clone()))
+        .add_service(InterceptedService::new(flows.accept_compressed(Gzip), guard.clone()))
+        .add_optional_service(
+            analyses.map(|analyses| InterceptedService::new(analyses.accept_compressed(Gzip), guard.clone())),
+        )
+        .add_service(InterceptedService::new(capture.accept_compressed(Gzip), guard.clone()))
+        .add_service(InterceptedService::new(appliance.accept_compressed(Gzip), guard))
         .serve_with_incoming_shutdown(connections, async move {
             shutdown.await;
             close.send_replace(true);

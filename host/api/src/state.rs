@@ -150,8 +150,11 @@ pub struct ApplianceState {
 impl ApplianceState {
     /// Of a daemon that started now.
     pub fn new(start_time: Timestamp) -> Self {
+        // A client knows the number of an event of the daemon before: none of this one's may be the same, or below.
+        let before = u64::try_from(start_time.unix_nanos() / 1000).unwrap_or(0);
         Self {
             start_time,
+            events: Events::behind(before),
             ..Self::default()
         }
     }
@@ -208,6 +211,14 @@ pub struct Events {
 }
 
 impl Events {
+    /// None yet; the first has the number behind this one.
+    fn behind(number: u64) -> Self {
+        Self {
+            newest: watch::Sender::new(number),
+            ..Self::default()
+        }
+    }
+
     /// One more; it gets its number here.
     pub fn add(&self, event: Event) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,5 +261,18 @@ mod tests {
         assert_eq!((kept[0].number, kept[0].text.as_str()), (11, "10"));
         assert_eq!(events.after(1009).len(), 1);
         assert_eq!(*events.follow().borrow(), 1010);
+    }
+
+    #[test]
+    fn events_of_a_daemon_that_was_started_anew_are_behind_those_of_the_one_before() {
+        let started = |seconds| ApplianceState::new(Timestamp { seconds, nanos: 5_000 });
+        let (before, anew) = (started(1_800_000_000), started(1_800_000_001));
+        for _ in 0..3 {
+            before.events.add(Event::default());
+        }
+        anew.events.add(Event::default());
+        let known = before.events.after(0)[2].number;
+        assert_eq!(known, 1_800_000_000_000_005 + 3);
+        assert_eq!(anew.events.after(known).len(), 1);
     }
 }

@@ -11,8 +11,11 @@ use proptest::prelude::*;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_stream::StreamExt as _;
+use tonic::codec::CompressionEncoding;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
+use tonic_health::pb::health_client::HealthClient;
 use tonic_types::StatusExt;
 use weir_api::access::{Access, Token};
 use weir_api::analyses::{Analyst, Client, NoAnswer, Sent, Warnings};
@@ -781,7 +784,7 @@ async fn health_tells_what_does_not_serve_until_it_does_again() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
     let troubles = &server.appliance.troubles;
-    let health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    let health = HealthClient::new(server.channel().await);
     // By their names: all, Record, Flow, Capture, Appliance and AnalysisService.
     let serving = async || {
         let mut all = Vec::new();
@@ -839,7 +842,7 @@ async fn a_log_that_cannot_be_written_does_not_serve() {
         .connect()
         .await
         .unwrap();
-    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    let mut health = HealthClient::new(channel);
     for (name, status) in [("", 2), ("weir.v1.RecordService", 2), ("weir.v1.CaptureService", 1)] {
         let request = tonic_health::pb::HealthCheckRequest { service: name.into() };
         assert_eq!(
@@ -866,7 +869,7 @@ async fn capture_status_health_and_reflection_answer() {
     assert_eq!((status.ports[0].port, status.ports[0].frames), (3, 5));
     assert_eq!(status.ports[0].untracked["NOT_IP"], 2);
 
-    let mut health = tonic_health::pb::health_client::HealthClient::new(server.channel().await);
+    let mut health = HealthClient::new(server.channel().await);
     for service in [
         "",
         "weir.v1.RecordService",
@@ -904,6 +907,48 @@ async fn capture_status_health_and_reflection_answer() {
             .any(|service| service.name == "weir.v1.RecordService"),
         "{list:?}"
     );
+
+    use tonic_reflection::pb::v1alpha::ServerReflectionRequest as OldRequest;
+    use tonic_reflection::pb::v1alpha::server_reflection_client::ServerReflectionClient as OldClient;
+    use tonic_reflection::pb::v1alpha::server_reflection_request::MessageRequest as OldAsk;
+    use tonic_reflection::pb::v1alpha::server_reflection_response::MessageResponse as OldAnswer;
+    let ask = OldRequest {
+        host: String::new(),
+        message_request: Some(OldAsk::FileContainingSymbol("weir.v1.FlowService".into())),
+    };
+    let mut reflection = OldClient::new(server.channel().await);
+    let answers = reflection.server_reflection_info(tokio_stream::iter([ask])).await;
+    let answer = answers.unwrap().into_inner().message().await.unwrap().unwrap();
+    assert!(
+        matches!(answer.message_response, Some(OldAnswer::FileDescriptorResponse(_))),
+        "{answer:?}"
+    );
+}
+
+#[tokio::test]
+async fn requests_may_be_compressed_and_none_grows_beyond_what_a_message_may_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    server.facts.update_connections([connection(1, true)]);
+    let mut flows = server.flows().await.send_compressed(CompressionEncoding::Gzip);
+    let request = ListConnectionsRequest {
+        filter: "id = 1".into(),
+        ..ListConnectionsRequest::default()
+    };
+    assert_eq!(
+        flows.list_connections(request).await.unwrap().into_inner().total_size,
+        1
+    );
+    let mut health = HealthClient::new(server.channel().await).send_compressed(CompressionEncoding::Gzip);
+    let request = tonic_health::pb::HealthCheckRequest::default();
+    assert_eq!(health.check(request).await.unwrap().into_inner().status, 1);
+
+    let request = ListConnectionsRequest {
+        filter: " ".repeat(100 << 20),
+        ..ListConnectionsRequest::default()
+    };
+    let error = flows.list_connections(request).await.unwrap_err();
+    assert!(error.message().contains("decompress"), "{error:?}");
 }
 
 #[tokio::test]
@@ -1038,6 +1083,9 @@ async fn events_are_sent_and_followed_until_the_server_ends() {
     let mut status = ApplianceServiceClient::new(server.channel().await);
     let before = status.get_status(GetStatusRequest {}).await.unwrap().into_inner();
     assert_eq!((before.card, before.subscribers), (None, 1));
+    let request = WatchEventsRequest { after: 4, follow: true };
+    let error = status.watch_events(request).await.unwrap_err();
+    assert_error(&error, Code::InvalidArgument, "POSITION_UNKNOWN");
     server.appliance.set_card(CardStatus {
         state: "RUNNING".into(),
         ..CardStatus::default()
@@ -1189,6 +1237,22 @@ async fn captures_come_in_pieces_and_the_answer_in_parts() {
 }
 
 #[tokio::test]
+async fn pieces_may_be_as_small_as_packets_and_come_as_fast_as_they_can() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let pieces = std::iter::once(begins("a")).chain(std::iter::repeat_with(|| bytes(&[1; 60])).take(30_000));
+    let requests = tokio_stream::iter(pieces).then(async |message| {
+        // Else the client puts many into one frame.
+        tokio::task::yield_now().await;
+        AnalyzeCapturesRequest { message: Some(message) }
+    });
+    let mut client = AnalysisServiceClient::new(server.channel().await);
+    let mut answer = client.analyze_captures(requests).await.unwrap().into_inner();
+    let part = answer.message().await.unwrap().unwrap().part.unwrap();
+    assert_eq!(part.taps[0].packets, 30_000 * 60);
+}
+
+#[tokio::test]
 async fn what_is_wrong_with_captures_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
@@ -1201,7 +1265,7 @@ async fn what_is_wrong_with_captures_is_told() {
             segments: false,
         })
     };
-    let long = "n".repeat(4097);
+    let long = "n".repeat(513);
     for (sent, reason) in [
         (vec![], "CAPTURE_MISSING"),
         (vec![usual()], "CAPTURE_MISSING"),
@@ -1227,6 +1291,25 @@ async fn what_is_wrong_with_captures_is_told() {
     assert_eq!(error.message(), "x: it is bad");
     let error = server.analyze(vec![begins("x"), bytes(b"worse")]).await.unwrap_err();
     assert_error(&error, Code::Internal, "WORKER_FAILED");
+}
+
+#[tokio::test]
+async fn an_error_about_the_longest_names_is_small_enough_to_be_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path(), 1 << 20, Limits::default()).await;
+    let longest = (1..)
+        .map(|n| "\u{fffd}".repeat(n))
+        .take_while(|name| name.len() <= 4096);
+    let mut told = 0;
+    for name in longest.step_by(17) {
+        let error = server.analyze(vec![begins(&name), begins(&name)]).await.unwrap_err();
+        assert_error(&error, Code::InvalidArgument, "CAPTURE_NAME_INVALID");
+        told += usize::from(error.message().contains(&name));
+        // Percent-encoded, and in base64 (gRPC over HTTP2).
+        let bytes = 3 * error.message().len() + error.details().len() * 4 / 3;
+        assert!(bytes < 7_000, "{} bytes: {bytes}", name.len());
+    }
+    assert!(told > 5);
 }
 
 #[tokio::test]
@@ -1488,7 +1571,7 @@ async fn only_who_has_the_token_is_answered() {
         answer.unwrap();
     }
     // Health is for whoever looks.
-    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    let mut health = HealthClient::new(channel);
     let request = tonic_health::pb::HealthCheckRequest {
         service: "weir.v1.FlowService".into(),
     };

@@ -458,7 +458,16 @@ fn frames_of(path: &Path) -> Result<(u64, Option<CaptureError>), Failure> {
     let mut file = CaptureFile::open(path).map_err(Failure::new)?;
     loop {
         let error = match file.next() {
-            Ok(Some(_)) => continue,
+            Ok(Some(frame)) if frame.link == Some(LinkType::Ethernet) => continue,
+            // DPDK does not tell of the link: it would be taken for Ethernet.
+            Ok(Some(frame)) => {
+                let link = frame.link_number;
+                return Err(Failure::new(format_args!(
+                    "pcap:{}: frame {} has link type {link}, and a port takes Ethernet (1) alone; weir analyze and weir view may read it",
+                    path.display(),
+                    file.frames()
+                )));
+            }
             Ok(None) => None,
             Err(error) => Some(error),
         };

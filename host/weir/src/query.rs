@@ -409,7 +409,7 @@ async fn events(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
             let severity = event.severity().as_str_name().trim_start_matches("SEVERITY_");
             writeln!(
                 out,
-                "{:>6} {time} {severity:7} {} {}: {}",
+                "{} {time} {severity:7} {} {}: {}",
                 event.number, event.source, event.name, event.text
             )?;
         }

@@ -103,6 +103,15 @@ def test_a_silent_connection_does_not_hold_up_the_end(tmp_path):
             assert daemon.end() < 20
 
 
+def test_a_replay_of_what_is_no_ethernet_is_refused(tmp_path):
+    cooked = bytearray(DEMO.read_bytes())
+    cooked[20:24] = (113).to_bytes(4, "little")
+    path = tmp_path / "cooked.pcap"
+    path.write_bytes(cooked)
+    run = subprocess.run([WEIR, "capture", "--port", f"pcap:{path}"], capture_output=True, text=True, timeout=PATIENCE)
+    assert run.returncode == 1 and "cooked.pcap: frame 1 has link type 113" in run.stderr
+
+
 def test_of_a_capture_that_is_cut_short_there_is_what_is_before(tmp_path):
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(DEMO.read_bytes()[:-10])
