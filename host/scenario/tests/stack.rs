@@ -270,7 +270,11 @@ fn d_sack_for_a_needless_retransmission() {
 #[test]
 fn closing() {
     let flags = |close: &str| {
-        let dialogue = format!("body = [\"x\"]\ncount = 1\nfarewell = 29\nfarewell_reply = 29\nclose = \"{close}\"");
+        let farewell = match close {
+            "client_fin" => "farewell = 29\nfarewell_reply = 29\n",
+            _ => "",
+        };
+        let dialogue = format!("body = [\"x\"]\ncount = 1\n{farewell}close = \"{close}\"");
         let pair = Pair {
             dialogue: &dialogue,
             near: ["", ""],
