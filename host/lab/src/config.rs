@@ -12,11 +12,14 @@ const MAX_CONNECTIONS: u32 = 100_000;
 /// Every request starts with its connection and request number, four bytes each.
 pub(crate) const REQUEST_HEADER_LEN: u64 = 8;
 /// Longest sensible time, in seconds: a day.
-const MAX_SECONDS: f64 = 86_400.0;
+pub const MAX_SECONDS: f64 = 86_400.0;
 
 /// A number that is either fixed (`200`) or drawn uniformly for each use (`[100, 400]`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "neither a number (200) nor a range of two, low and high ([100, 400])"
+)]
 pub enum Span {
     /// Always this value.
     Fixed(f64),
@@ -539,7 +542,34 @@ impl Scenario {
                 ));
             }
         }
+        if let Some(pass) = &self.pass {
+            pass.check().map_err(|problem| format!("pass.{problem}"))?;
+        }
         self.app.check().map_err(|problem| format!("app.{problem}"))
+    }
+}
+
+impl PassConfig {
+    /// A share that is no share would be kept by every run, or by none.
+    fn check(&self) -> Result<(), String> {
+        for (key, share) in [
+            ("location", self.location),
+            ("unknown", self.unknown),
+            ("excluded", self.excluded),
+            ("reordered_as_loss", self.reordered_as_loss),
+            ("spurious", self.spurious),
+            ("capture_blamed", self.capture_blamed),
+            ("copies", self.copies),
+            ("limits", self.limits),
+            ("limits_unknown", self.limits_unknown),
+            ("server_time", self.server_time),
+            ("server_time_unknown", self.server_time_unknown),
+            ("server_time_with_loss", self.server_time_with_loss),
+            ("marks", self.marks),
+        ] {
+            in_range(key, share, 0.0, 1.0)?;
+        }
+        Ok(())
     }
 }
 
@@ -562,6 +592,8 @@ impl LinkConfig {
         if self.rate_mbit != 0.0 {
             in_range("rate_mbit", self.rate_mbit, 0.001, 100_000.0)?;
             in_range("queue_bytes", self.queue_bytes as f64, 1514.0, 1e9)?;
+        } else if self.ecn_mark_bytes != 0 {
+            return Err("ecn_mark_bytes needs a rate_mbit, as there is no queue without".into());
         }
         // Less than what every path must carry (RFC 791) is a mistake; above what the hosts send, it would do nothing.
         if self.black_hole_above != 0 {
@@ -622,7 +654,8 @@ impl AppConfig {
     }
 }
 
-fn in_range(key: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
+/// Refuses a value outside of a range; the message says which key, its value and what it may be.
+pub fn in_range(key: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
     // Written so that NaN is refused too.
     if value >= low && value <= high {
         Ok(())
@@ -631,7 +664,8 @@ fn in_range(key: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
     }
 }
 
-fn span_in_range(key: &str, span: Span, low: f64, high: f64) -> Result<(), String> {
+/// Refuses a span of which an end is outside of a range, or whose first end is above its second.
+pub fn span_in_range(key: &str, span: Span, low: f64, high: f64) -> Result<(), String> {
     let (first, last) = span.ends();
     in_range(key, first, low, high)?;
     in_range(key, last, low, high)?;
@@ -699,6 +733,14 @@ mod tests {
             ("[leg1.c2s]\nloss = nan", "leg1.c2s.loss is NaN"),
             ("[app]\nrequest_bytes = 7", "app.request_bytes is 7; it must be 8"),
             ("[app]\nthink_ms = [5, 1]", "app.think_ms is [5, 1]"),
+            ("[app]\nthink_ms = \"5ms\"", "line 2, column 12"),
+            ("[app]\nthink_ms = \"5ms\"", "neither a number (200) nor a range"),
+            ("[pass]\nlocation = nan", "pass.location is NaN; it must be 0 to 1"),
+            ("[pass]\nexcluded = 5", "pass.excluded is 5; it must be 0 to 1"),
+            (
+                "[leg1.s2c]\necn_mark_bytes = 5000",
+                "leg1.s2c.ecn_mark_bytes needs a rate_mbit, as there is no queue without",
+            ),
             ("name = \"../x\"", "name must be letters"),
             ("[leg1.c2s]\nlos = 0.1", "unknown field `los`"),
             ("[client_sysctl]\n\"kernel.panic\" = \"1\"", "must be a name under net."),

@@ -41,6 +41,11 @@ impl Args {
             });
         }
         scenario.scale(self.scale);
+        // What is right may be too much a hundred times.
+        scenario.check().map_err(|problem| ScenarioError::Description {
+            source: format!("{} with --scale {}", scenario.name, self.scale),
+            problem,
+        })?;
         if let Some(seed) = self.seed {
             scenario.seed = seed;
         }

@@ -32,6 +32,10 @@ const APPS: u64 = 2;
 const LINKS: u64 = 1 << 16;
 const TAPS: u64 = 1 << 17;
 
+/// Events of one instant above which it is taken to have no end; and those that each user may add.
+const MAX_AT_ONCE: u64 = 500_000;
+const MAX_OF_USER: u64 = 20;
+
 /// A connection: its place, and its number, which is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ConnRef {
@@ -393,9 +397,22 @@ impl<'a> World<'a> {
 
     fn run(&mut self) -> Result<(), ScenarioError> {
         self.start_apps();
+        let users: f64 = self.scenario.load.iter().map(|load| load.users).sum();
+        let most_at_once = MAX_AT_ONCE + MAX_OF_USER * users as u64;
+        let mut at_once = 0;
         while let Some((at, event)) = self.events.pop() {
             if at > self.end || self.failed.is_some() {
                 break;
+            }
+            at_once = if at == self.now { at_once + 1 } else { 0 };
+            if at_once > most_at_once {
+                return Err(ScenarioError::Description {
+                    source: self.scenario.name.clone(),
+                    problem: format!(
+                        "at {} s, {at_once} events happened and no time passed: give legs a delay_ms or rate_mbit, or loads a gap_ms",
+                        at as f64 / 1e9
+                    ),
+                });
             }
             self.now = at;
             match event {

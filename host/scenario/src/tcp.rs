@@ -138,6 +138,8 @@ pub struct Endpoint {
 
     // Receiver.
     rcv_nxt: u64,
+    /// What the last segment sent acknowledged.
+    acked_to: u64,
     /// Out of order, sorted, apart from each other; the newest is named first in SACK.
     islands: Vec<(u64, u64)>,
     newest_island: u64,
@@ -201,6 +203,7 @@ impl Endpoint {
             last_sent: 0,
             timer: None,
             rcv_nxt: 0,
+            acked_to: 0,
             islands: Vec::new(),
             newest_island: 0,
             d_sack: None,
@@ -248,6 +251,8 @@ impl Endpoint {
         let mut end = Endpoint::new(stack, State::SynReceived, spread, ts_offset);
         end.take_options(syn);
         end.rcv_nxt = 1;
+        end.acked_to = 1;
+        end.ts_recent = syn.timestamps.map_or(0, |(value, _)| value);
         end.edge = 1 + u64::from(end.stack.window_bytes.min(65535));
         end.heard_syn(now);
         end.send_syn(now, out);
@@ -479,11 +484,7 @@ impl Endpoint {
 
     /// A segment has arrived.
     pub fn on_segment(&mut self, now: Time, segment: &Segment, out: &mut Output) {
-        if let Some((value, _)) = segment.timestamps
-            && (segment.seq <= self.rcv_nxt || segment.has(flag::SYN))
-        {
-            self.ts_recent = value;
-        }
+        self.take_timestamp(segment);
         self.heard_at = now;
         self.keep_alives = 0;
         match self.state {
@@ -511,6 +512,17 @@ impl Endpoint {
                 }
             }
             State::Established => self.on_segment_when_open(now, segment, out),
+        }
+    }
+
+    /// RFC 7323 4.3: the echo is of the earliest segment that is not acknowledged yet, and never goes back. As Linux does, a SYN
+    /// that comes again changes nothing: the SYN-ACK echoes the first that arrived.
+    fn take_timestamp(&mut self, segment: &Segment) {
+        let Some((value, _)) = segment.timestamps else { return };
+        let first = self.state == State::SynSent && segment.has(flag::SYN);
+        let newer = segment.seq <= self.acked_to && value.wrapping_sub(self.ts_recent) as i32 >= 0;
+        if first || newer && !segment.has(flag::SYN) {
+            self.ts_recent = value;
         }
     }
 
@@ -1026,6 +1038,7 @@ impl Endpoint {
     fn segment(&mut self, now: Time, seq: u64, len: u32, flags: u8) -> Segment {
         let window = self.window_now();
         self.edge = self.edge.max(self.rcv_nxt + window);
+        self.acked_to = self.rcv_nxt;
         self.ack_at = None;
         self.unacked_segments = 0;
         let mut segment = Segment {

@@ -16,6 +16,7 @@ fn from_server(frame: &&Frame) -> bool {
 
 const WINDOW_SCALE: u8 = 3;
 const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
 
 /// Windows before 2012: SYNs at 0, 3 and 9 s, the third without scale; the server that hears the third alone does not scale.
 #[test]
@@ -270,7 +271,11 @@ fn d_sack_for_a_needless_retransmission() {
 #[test]
 fn closing() {
     let flags = |close: &str| {
-        let dialogue = format!("body = [\"x\"]\ncount = 1\nfarewell = 29\nfarewell_reply = 29\nclose = \"{close}\"");
+        let farewell = match close {
+            "client_fin" => "farewell = 29\nfarewell_reply = 29\n",
+            _ => "",
+        };
+        let dialogue = format!("body = [\"x\"]\ncount = 1\n{farewell}close = \"{close}\"");
         let pair = Pair {
             dialogue: &dialogue,
             near: ["", ""],
@@ -302,6 +307,54 @@ fn closing() {
         assert!(last.iter().all(|&(_, flags, _)| flags & RST == 0), "{close}: {last:?}");
         assert_eq!(last.last().map(|l| l.1), Some(ACK));
     }
+}
+
+/// RFC 7323 3.2 and 4.3: whoever acknowledges echoes, the SYN-ACK too; as on Linux, every SYN-ACK echoes the first SYN that arrived. Its
+/// echo tells a client that sent two how long the round trip is.
+#[test]
+fn a_syn_ack_echoes_the_syn() {
+    // One SYN is lost, in front of the tap; then the first request.
+    let lost_syn = Pair {
+        near: [
+            "delay_ms = 10, periodic = { period_s = 100, lossy_s = 0.5, probability = 1.0 }",
+            "delay_ms = 10",
+        ],
+        far: [
+            "delay_ms = 10, periodic = { period_s = 100, lossy_s = 0.03, phase_s = 1.03, probability = 1.0 }",
+            "delay_ms = 10",
+        ],
+        ..Pair::default()
+    };
+    let frames = lost_syn.run("echo");
+    let (syn, answer) = (&frames[0], &frames[1]);
+    assert!(syn.has(SYN) && answer.has(SYN) && answer.has(ACK));
+    let stamps = |frame: &Frame| frame.option(TIMESTAMPS).map(<[u8]>::to_vec).unwrap();
+    assert_eq!(stamps(syn)[..4], stamps(answer)[4..]);
+    let requests: Vec<&Frame> = frames
+        .iter()
+        .filter(from_client)
+        .filter(|frame| frame.tcp.len > 0)
+        .collect();
+    let times = since_first(requests);
+    // RFC 6298 2.2 with the floor of Linux.
+    assert_near(&times[..2], &[0.0, 0.24], 0.02);
+
+    // The SYN-ACK is lost behind the tap: the second SYN is answered with the echo of the first.
+    let lost_answer = Pair {
+        near: [
+            "delay_ms = 10",
+            "delay_ms = 10, periodic = { period_s = 100, lossy_s = 0.5, probability = 1.0 }",
+        ],
+        ..Pair::default()
+    };
+    let frames = lost_answer.run("echo-again");
+    let echoes: Vec<Vec<u8>> = frames
+        .iter()
+        .filter(|frame| frame.has(SYN) && frame.has(ACK))
+        .map(|frame| stamps(frame)[4..].to_vec())
+        .collect();
+    assert!(echoes.len() > 1);
+    assert!(echoes.iter().all(|echo| echo[..] == stamps(&frames[0])[..4]));
 }
 
 /// RFC 9293 3.8.6: a reader that stops closes the window; probes ask, an update opens.
