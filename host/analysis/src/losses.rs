@@ -82,6 +82,8 @@ pub(crate) struct Losses {
     fills_twice: u32,
     /// First byte and IP id of a segment when it was new, as its copy told last.
     numbered: Option<(u32, u16)>,
+    /// What came late last, with TSval and IP id.
+    originals: Vec<(Range, (u32, u16))>,
     /// Time of the last segment below the expected, and of the last out of sequence.
     last_below: u64,
     /// Time of the last segment with bytes of a gap.

@@ -2223,6 +2223,34 @@ fn a_second_repeat_that_was_overtaken_is_no_copy() {
     assert_eq!(classes, [Class::Retransmission; 2]);
 }
 
+/// A segment comes late, and then its needless repeat, which newer ones overtook: that has a later id than the late one, and so is no copy.
+#[test]
+fn a_repeat_of_what_came_late_is_no_copy_when_it_was_overtaken() {
+    for (made, class) in [(14, Class::Retransmission), (2, Class::Copy)] {
+        let mut c = start();
+        let id = c.packets[1].ip_id;
+        let sent = |c: &mut Conversation, at: f64, n: u32, made: u16| {
+            full(c, at, n);
+            c.packets.last_mut().unwrap().ip_id = id.wrapping_add(made);
+        };
+        for n in [0, 2, 3, 4, 5] {
+            sent(&mut c, 0.100, n, 1 + n as u16);
+        }
+        sent(&mut c, 0.102, 1, 2);
+        for n in 3..=6 {
+            c.sack(0.130, C, A, 901 + 1460, &[(901 + 2 * 1460, 901 + n * 1460)]);
+        }
+        c.packet(0.132, C, "A", A, 901 + 6 * 1460, 0);
+        for n in 6..9 {
+            sent(&mut c, 0.140, n, 10 + n as u16);
+        }
+        sent(&mut c, 0.142, 1, made);
+        c.packet(0.170, C, "A", A, 901 + 9 * 1460, 0);
+        let classes: Vec<_> = places(&c).iter().map(|(class, _)| *class).collect();
+        assert_eq!(classes, [Class::Reordered, class], "{made}");
+    }
+}
+
 /// The id of a mirrored retransmission is not of the time when its segment was new.
 #[test]
 fn a_copy_of_a_retransmission_tells_no_ids() {

@@ -62,28 +62,20 @@ impl Detector for MirrorDuplicates {
         if counted < LEAST || share < SHARE {
             return;
         }
-        let of = |side: usize| {
-            let share = 100.0 * self.data_copies[side] as f64 / self.data[side].max(1) as f64;
-            format!(
-                "{} of {} ({share:.1} %)",
-                count(self.data_copies[side]),
-                count(self.data[side])
-            )
-        };
+        let of = |side: usize| [self.data_copies[side], self.data[side]].map(count);
+        let ([of_clients, clients], [of_servers, servers]) = (of(0), of(1));
         out.push(finding(
             "MIRROR_DUPLICATES",
             "WARNING",
             0.95,
             format!(
-                "The capture has about {} packets twice, {:.1} % of all",
+                "The capture has about {} copies of packets, {:.1} % of all",
                 decimal(copies, 0),
                 100.0 * share
             ),
             vec![
                 format!(
-                    "data segments that came twice with the same IP id, sequence number and ACK, though nobody asked for them: of the clients' {}, of the servers' {}",
-                    of(0),
-                    of(1)
+                    "data segments that came again with the same IP id, sequence number and ACK, though nobody asked for them: {of_clients} beside the {clients} that the clients sent, {of_servers} beside the {servers} of the servers"
                 ),
                 format!(
                     "{} of {} packets are recognised as copies; those of ACKs are not when other packets come between, so that the total is estimated from the data",

@@ -128,6 +128,7 @@ impl Losses {
             entry.evidence = signs.with_if(sign::SACK_HOLE, reopened);
             if reordered {
                 self.counts.out_of_order += 1;
+                self.note_original(&entry);
                 return self.harmless(entry, Class::Reordered);
             }
         }

@@ -11,6 +11,8 @@ use crate::verdict::{Cause, Class, Place, Sign, sign};
 
 /// IP ids at most this far apart are those of one counter: of ids by chance, 1 in 128 are as near.
 const NEAR_ID: u16 = 256;
+/// Late segments whose repeats may still come: as many as a round trip has, mostly.
+const ORIGINALS: usize = 8;
 
 impl Losses {
     /// A segment that came after its repeat, by TSval or IP id: that repeat was not needed. Returns what tells. Where much
@@ -75,13 +77,28 @@ impl Losses {
         e.id_step == IdStep::Overtaken as u8 && !self.constant_id && !waited && !asked
     }
 
+    /// A segment came late; the sender may have sent it again meanwhile.
+    pub(super) fn note_original(&mut self, late: &Entry) {
+        if self.originals.len() == ORIGINALS {
+            self.originals.remove(0);
+        }
+        self.originals.push((late.range, (late.tsval, late.ip_id)));
+    }
+
     /// No copy: those bring nothing new, and have the id of what they are copies of.
     pub(super) fn is_made_anew(&self, e: &Event, old: Range) -> bool {
-        let made_later = |o: &Entry| {
-            let ids = is_older((0, o.ip_id), (0, e.ip_id));
-            o.range.overlap(old) > 0 && ids.is_some_and(|(older, _)| older)
-        };
-        e.what & what::PARTIAL != 0 || has_new_id(e) || self.open.iter().any(made_later)
+        let made_later =
+            |range: Range, made, now| range.overlap(old) > 0 && is_older(made, now).is_some_and(|(older, _)| older);
+        e.what & what::PARTIAL != 0
+            || has_new_id(e)
+            || self
+                .open
+                .iter()
+                .any(|o| made_later(o.range, (0, o.ip_id), (0, e.ip_id)))
+            || self
+                .originals
+                .iter()
+                .any(|(range, made)| made_later(*range, *made, (e.tsval, e.ip_id)))
     }
 }
 

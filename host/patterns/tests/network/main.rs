@@ -74,6 +74,7 @@ struct Site {
     far: [&'static str; 2],
     service: &'static str,
     tap: String,
+    /// Visits; 0: none.
     per_s: f64,
     more: String,
 }
@@ -101,6 +102,8 @@ impl Site {
             per_s,
             more,
         } = self;
+        let visits = format!("[[load]]\ndialogue = \"visit\"\nto_s = 38\nper_s = {per_s}");
+        let visits = if *per_s > 0.0 { visits } else { String::new() };
         let text = format!(
             r#"
 name = "site"
@@ -139,10 +142,7 @@ body = ["page"]
 count = [3, 8]
 think_ms = [50, 500]
 close = "client_fin"
-[[load]]
-dialogue = "visit"
-to_s = 38
-per_s = {per_s}
+{visits}
 [tap.tap]
 {tap}
 {more}
