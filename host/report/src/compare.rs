@@ -359,15 +359,14 @@ pub fn sections(comparison: &v1::Comparison) -> Vec<Section> {
             answer = answer.plain(format!(" Of these most: {}.", sentence(most)));
         }
     }
-    let files = [&comparison.first, &comparison.second].map(Clone::clone);
-    let names = file_names(&files);
+    let [first, second] = names(comparison);
     let mut blocks = vec![
         Block::Paragraph(
             Text::default()
                 .plain("First: ")
-                .code(names[0])
+                .code(first)
                 .plain("; second: ")
-                .code(names[1])
+                .code(second)
                 .plain("."),
         ),
         Block::Paragraph(answer),
@@ -443,11 +442,17 @@ fn table(id: &'static str, caption: &str, differences: &[&v1::Difference]) -> Ta
     }
 }
 
+/// The two captures, as short as tells them apart.
+fn names(comparison: &v1::Comparison) -> [String; 2] {
+    let files = [&comparison.first, &comparison.second].map(Clone::clone);
+    let short = file_names(&files);
+    [short[0], short[1]].map(str::to_owned)
+}
+
 /// A comparison as a document of its own.
 pub fn document(comparison: &v1::Comparison) -> Document {
-    let files = [&comparison.first, &comparison.second].map(Clone::clone);
     Document {
-        title: format!("{} compared", file_names(&files).join(" and ")),
+        title: format!("{} compared", names(comparison).join(" and ")),
         subtitle: format!("{} quantities tested", comparison.tests),
         sections: sections(comparison),
     }
