@@ -189,9 +189,9 @@ rtl-compare-long: ## the same with 10 million hostile packets (SEEDS=1-10), the 
 	@if [ -d "$(WEIR_CORPUS)" ]; then rtl-tests/compare.py "$(WEIR_CORPUS)"; else echo "no corpus at $(WEIR_CORPUS)"; fi
 
 .PHONY: rtl-mutate
-rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all, or as many as end in 6 minutes)
+rtl-mutate: ## do the hardware's tests notice small changes? COUNT=200 SEED=1 MODULE=weir_fifo (12 of all, or as many as end in 4 minutes)
 	@pytest -q -rs rtl-tests/test_mutate.py
-	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT),--minutes 6) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
+	@rtl-tests/mutate.py $(if $(COUNT),--count $(COUNT),--minutes 4) $(if $(SEED),--seed $(SEED)) $(addprefix --module ,$(MODULE))
 
 # The dev profile, as in rust-tests: what that stage built is used again.
 TEST_WEIR := $(CARGO_TARGET_DIR)/debug/weir

@@ -20,6 +20,8 @@ pub trait Facts: Send + Sync + 'static {
     fn transactions(&self, from: u64, most: usize) -> Vec<(u64, Arc<Transaction>)>;
     /// One connection and its transactions by index.
     fn connection(&self, id: u64) -> Option<(Arc<Connection>, Vec<Arc<Transaction>>)>;
+    /// Whether it has a connection, by id.
+    fn holds(&self, id: u64) -> bool;
     /// At most `most` verdicts on segments with keys from `from` on.
     fn segments(&self, from: u64, most: usize) -> Vec<(u64, Arc<Segment>)>;
     /// All findings, and how often they were replaced.
@@ -415,6 +417,10 @@ impl Facts for FactStore {
         let keys = inner.of_connection.get(&id).into_iter().flat_map(BTreeMap::values);
         let transactions = keys.filter_map(|key| inner.transactions.get(key).cloned()).collect();
         Some((Arc::clone(&entry.connection), transactions))
+    }
+
+    fn holds(&self, id: u64) -> bool {
+        self.read().keys.contains_key(&id)
     }
 
     fn segments(&self, from: u64, most: usize) -> Vec<(u64, Arc<Segment>)> {

@@ -3,21 +3,21 @@
 use std::iter;
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
-use weir_messages::v1::watch_connections_response::Message;
 use weir_messages::v1::{
     Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
     GetTimelineRequest, GetTimelineResponse, ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest,
     ListFindingsResponse, ListPacketsRequest, ListPacketsResponse, ListSegmentsRequest, ListSegmentsResponse,
     ListTransactionsRequest, ListTransactionsResponse, TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse,
-    WatchFindingsRequest, WatchFindingsResponse, WatchGap, WatchHeartbeat, WatchSync,
+    WatchFindingsRequest, WatchFindingsResponse,
 };
 use weir_record::FlowId;
 
 use crate::checksum::fnv1a;
-use crate::facts::{Cursor, Facts};
+use crate::connection_feed;
+use crate::facts::Facts;
 use crate::filter::{Fields, Filter, Order};
 use crate::finding_feed;
 use crate::log::RecordLog;
@@ -31,10 +31,6 @@ const MAX_PAGE: u32 = 10_000;
 const DEFAULT_PAGE: u32 = 100;
 /// Items taken from the store at a time, so that its lock is held shortly.
 const CHUNK: usize = 4_096;
-/// Connections that wait for a slow watcher; beyond that changes stay in the store, where a
-/// later change of the same connection takes the place of the earlier.
-const QUEUED_MESSAGES: usize = 256;
-
 /// Packets of a connection that are shown.
 const MAX_PACKETS: usize = 200_000;
 /// Requests for packets that read the log at a time.
@@ -117,15 +113,8 @@ impl FlowService for Flows {
         request: Request<WatchConnectionsRequest>,
     ) -> Result<Response<Self::WatchConnectionsStream>, Status> {
         let filter = filter_of(&request.into_inner().filter)?;
-        let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
-        let feed = Feed {
-            facts: Arc::clone(&self.facts),
-            filter,
-            sender,
-            _place: self.streams.place()?,
-        };
-        let streams = self.streams.clone();
-        tokio::spawn(feed.run(streams));
+        let place = self.streams.place()?;
+        let receiver = connection_feed::start(Arc::clone(&self.facts), filter, self.streams.clone(), place);
         Ok(Response::new(ReceiverStream::new(receiver)))
     }
 
@@ -435,7 +424,7 @@ fn list<T: Fields + Clone>(
 }
 
 /// The items of a list from a key on that pass the filter.
-fn matching<T: Fields>(
+pub(crate) fn matching<T: Fields>(
     filter: &Filter<T>,
     mut from: u64,
     chunk: impl Fn(u64, usize) -> Vec<(u64, Arc<T>)>,
@@ -490,73 +479,4 @@ fn ordered<T: Fields + Clone>(
         items: first.into_iter().map(|(_, item)| Arc::unwrap_or_clone(item)).collect(),
         total: asked.page.as_ref().map_or(total, |page| page.total),
     })
-}
-
-/// One watcher.
-struct Feed {
-    facts: Arc<dyn Facts>,
-    filter: Filter<Connection>,
-    sender: mpsc::Sender<Result<WatchConnectionsResponse, Status>>,
-    _place: OwnedSemaphorePermit,
-}
-
-/// The client went away; there is nobody to tell.
-struct Gone;
-
-impl Feed {
-    async fn run(self, streams: Streams) {
-        tokio::select! {
-            _ = self.send_all(&streams) => {}
-            () = streams.closed() => streams::end(&self.sender, status::closing()).await,
-            () = self.sender.closed() => {}
-        }
-    }
-
-    async fn send_all(&self, streams: &Streams) -> Result<(), Gone> {
-        let mut following = self.facts.follow();
-        // Changes from here on are sent after the snapshot, so that none falls between.
-        let cursor = self.facts.cursor();
-        self.send_snapshot().await?;
-        self.send(Message::Sync(WatchSync {})).await?;
-        loop {
-            following.borrow_and_update();
-            self.send_changes(&cursor).await?;
-            while tokio::time::timeout(streams.heartbeat, following.changed())
-                .await
-                .is_err()
-            {
-                self.send(Message::Heartbeat(WatchHeartbeat {})).await?;
-            }
-        }
-    }
-
-    async fn send_snapshot(&self) -> Result<(), Gone> {
-        for (_, connection) in matching(&self.filter, 0, |from, most| self.facts.connections(from, most)) {
-            self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
-        }
-        Ok(())
-    }
-
-    async fn send_changes(&self, cursor: &Cursor) -> Result<(), Gone> {
-        loop {
-            let dropped = cursor.take_missed();
-            if dropped > 0 {
-                self.send(Message::Gap(WatchGap { dropped })).await?;
-            }
-            let chunk = self.facts.changes(cursor, QUEUED_MESSAGES);
-            if chunk.is_empty() {
-                return Ok(());
-            }
-            for connection in chunk.into_iter().filter(|connection| self.filter.matches(connection)) {
-                self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
-            }
-        }
-    }
-
-    async fn send(&self, message: Message) -> Result<(), Gone> {
-        self.sender
-            .send(Ok(WatchConnectionsResponse { message: Some(message) }))
-            .await
-            .map_err(|_| Gone)
-    }
 }

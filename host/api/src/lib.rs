@@ -13,6 +13,7 @@ pub mod access;
 pub mod analyses;
 mod appliance;
 mod checksum;
+mod connection_feed;
 pub mod facts;
 pub mod filter;
 mod finding_feed;

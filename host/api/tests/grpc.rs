@@ -666,7 +666,7 @@ async fn a_watch_gives_snapshot_sync_and_changes() {
         .facts
         .update_connections((0..100).map(|id| connection(id, false)));
     let request = WatchConnectionsRequest {
-        filter: "id >= 90".into(),
+        filter: "id >= 90 AND turns < 3".into(),
     };
     let mut stream = server
         .flows()
@@ -676,9 +676,10 @@ async fn a_watch_gives_snapshot_sync_and_changes() {
         .unwrap()
         .into_inner();
     let mut ids = Vec::new();
+    let mut left = Vec::new();
     let mut beats = 0;
     let mut synced = false;
-    while beats == 0 || ids.len() < 12 {
+    while beats == 0 || ids.len() < 12 || left.is_empty() {
         match tokio::time::timeout(WAIT, stream.message())
             .await
             .unwrap()
@@ -704,14 +705,25 @@ async fn a_watch_gives_snapshot_sync_and_changes() {
                         turns: 2,
                         ..connection(200, false)
                     },
+                    // One that did not match before, and one that does no more.
+                    Connection {
+                        turns: 3,
+                        ..connection(201, false)
+                    },
+                    Connection {
+                        turns: 3,
+                        ..connection(91, false)
+                    },
                 ]);
             }
+            Change::Left(gone) => left.push(gone.id),
             Change::Heartbeat(_) => beats += 1,
             Change::Gap(gap) => panic!("{gap:?}"),
         }
     }
     assert!(synced);
     assert_eq!(ids[10..], [(95, 1), (200, 2)]);
+    assert_eq!(left, [91]);
 }
 
 #[tokio::test]

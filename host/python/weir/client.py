@@ -239,7 +239,10 @@ class Daemon:
         return self._stream("weir.v1.FlowService/WatchFindings", request, flow_service_pb2.WatchFindingsResponse)
 
     def watch_connections(self, filter: str = "") -> Iterator[flow_service_pb2.WatchConnectionsResponse]:
-        """Connections that are known, a `sync` marker, then each again whenever it changed; without end."""
+        """Connections that are known, a `sync` marker, then each again whenever it changed; without end.
+
+        One that does not match the filter any more is told as `left`.
+        """
         request = flow_service_pb2.WatchConnectionsRequest(filter=filter)
         return self._stream("weir.v1.FlowService/WatchConnections", request, flow_service_pb2.WatchConnectionsResponse)
 
