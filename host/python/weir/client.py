@@ -49,6 +49,10 @@ class WeirError(Exception):
         self.code = code
         """gRPC status code: INVALID_ARGUMENT for a wrong filter, UNAVAILABLE when no daemon is there."""
 
+    def __reduce__(self) -> tuple[type[WeirError], tuple[str, grpc.StatusCode]]:
+        # Exceptions are made again from `args`, which have no code: a process of a pool could not tell its error.
+        return type(self), (str(self), self.code)
+
 
 class _Parsed(Protocol[_AnswerOf]):
     """A class of messages."""
