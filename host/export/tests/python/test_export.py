@@ -516,6 +516,75 @@ def test_ipfix_is_read_as_it_was_meant(capture, answer, tmp_path):
     assert read["cflow.flow_end_reason"].count("1") == len(ignored) > 0
 
 
+def ipfix(data):
+    """(observation domain, sequence number, ids of flows) of the messages of a stream, decoded as RFC 7011 has them."""
+    templates = {}
+    at = 0
+    while at < len(data):
+        version, length, _, sequence, domain = struct.unpack_from(">HHIII", data, at)
+        assert version == 10
+        sets, end, ids = at + 16, at + length, []
+        while sets < end:
+            kind, size = struct.unpack_from(">HH", data, sets)
+            body, sets = data[sets + 4 : sets + size], sets + size
+            if kind == 2:
+                while body:
+                    (template, fields), body = struct.unpack_from(">HH", body), body[4:]
+                    elements = []
+                    for _ in range(fields):
+                        element, width = struct.unpack_from(">HH", body)
+                        body = body[8 if element >> 15 else 4 :]
+                        elements.append((element, width))
+                    templates[domain, template] = elements
+                continue
+            while body:
+                for element, width in templates[domain, kind]:
+                    value, body = body[:width], body[width:]
+                    if element == 148:
+                        ids.append(int.from_bytes(value))
+        assert sets == end
+        yield domain, sequence, ids
+        at = end
+
+
+def test_ids_are_unique_in_the_observation_domain_of_their_capture(capture, tmp_path):
+    captures = [capture, ROOT / "docs" / "demo" / "demo.pcap"]
+    weir("export", *captures, "-f", "ipfix", "-o", tmp_path / "both.ipfix")
+    told = collections.defaultdict(list)
+    for domain, sequence, ids in ipfix((tmp_path / "both.ipfix").read_bytes()):
+        # The sequence numbers of a domain count its records.
+        assert sequence == len(told[domain])
+        told[domain] += ids
+    assert list(told) == [1, 2]
+    for domain, path in zip(told, captures, strict=True):
+        analysed = json.loads(weir("analyze", path, "-f", "json").stdout)["connections"]
+        assert sorted(told[domain]) == sorted(int(c["id"]) for c in analysed)
+        assert len(set(told[domain])) == len(analysed)
+
+
+def test_a_collector_that_is_not_there_or_does_not_read_is_told(capture):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        gone = probe.getsockname()[1]
+    # A single message, behind which nothing else is sent.
+    few = ["-f", "ipfix", "--filter", "client.port = 1"]
+    run = weir("export", capture, *few, "--collector", f"udp://127.0.0.1:{gone}", status=1)
+    assert "Connection refused" in run.stderr
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PATIENCE)
+
+        def close_unread():
+            stream, _ = server.accept()
+            stream.recv(1, socket.MSG_PEEK)
+            stream.close()
+
+        thread = threading.Thread(target=close_unread)
+        thread.start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        assert "reset by peer" in weir("export", capture, *few, "--collector", address, status=1).stderr
+        thread.join(timeout=PATIENCE)
+
+
 def test_a_collector_takes_all_over_udp(capture, answer, tmp_path):
     if not shutil.which("nfcapd"):
         pytest.skip("nfcapd is not here: apt-get install nfdump")
