@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -439,6 +440,29 @@ def nanoseconds(time):
     """Of the second, and the second, of a time as the output prints it."""
     second, _, fraction = time.removesuffix("Z").partition(".")
     return second, fraction.ljust(9, "0")
+
+
+def test_tables_of_one_export_stand_beside_each_other_or_not_at_all(capture, tmp_path):
+    weir("export", capture, "-f", "parquet", "-o", tmp_path / "whole")
+    files = sorted((tmp_path / "whole").iterdir())
+    longest = max(path.stat().st_size for path in files)
+    old = tmp_path / "old"
+    old.mkdir()
+    for path in files:
+        (old / path.name).write_text("of the day before")
+    # As on a disk that is full when the longest is written: all others would fit.
+    run = subprocess.run(
+        [WEIR, "export", capture, "-f", "parquet", "-o", old],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        restore_signals=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (longest - 1, longest - 1)),
+    )
+    assert run.returncode == 1 and "cannot write" in run.stderr, run.stderr
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == {
+        path.name: b"of the day before" for path in files
+    }
 
 
 def test_tables_of_a_selection_are_of_its_connections_and_time(capture, answer, tmp_path):
