@@ -214,6 +214,27 @@ fn touches(connection: &v1::Connection, range: &Range<u64>) -> bool {
         return true;
     };
     let first = weir_record::time::tai_from_utc(first.unix_nanos().max(0) as u64);
-    let last = first.saturating_add((connection.duration_seconds * 1e9) as u64);
+    let last = first.saturating_add((connection.duration_seconds * 1e9).round() as u64);
     first < range.end && last >= range.start
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_messages::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_time_that_begins_with_the_last_packet_has_the_connection() {
+        for ns in (1..100_000).map(|us| us * 1000) {
+            let connection = v1::Connection {
+                first_packet_time: Some(Timestamp::from_unix_nanos(0)),
+                duration_seconds: ns as f64 / 1e9,
+                ..v1::Connection::default()
+            };
+            let last = weir_record::time::tai_from_utc(ns);
+            assert!(touches(&connection, &(last..u64::MAX)), "{ns}");
+            assert!(!touches(&connection, &(last + 1..u64::MAX)), "{ns}");
+        }
+    }
 }
