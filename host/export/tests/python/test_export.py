@@ -284,6 +284,22 @@ def test_the_copy_is_of_the_connections_that_were_analysed(tmp_path):
         assert copied == [frames[at][1] for at in selected], port
 
 
+def test_a_section_says_what_was_selected_of_which_capture(tmp_path):
+    frames = [(1_000_000_000 + at, syn(40_000 + at)) for at in range(10)]
+    path, out = ethernet(tmp_path / "ten.pcap", frames), tmp_path / "out.pcapng"
+    for selection, what in [
+        ([], "all packets"),
+        (["--to", "4.5"], "before 2001-09-09T01:46:44.500000000Z"),
+        (
+            ["--filter", "client.port < 40005", "--from", "2", "--to", "8"],
+            "connections client.port < 40005, from 2001-09-09T01:46:42.000000000Z, before 2001-09-09T01:46:48.000000000Z",
+        ),
+    ]:
+        weir("export", path, "-f", "pcapng", "-o", out, *selection)
+        [comment] = [dict(options(body[16:]))[1] for kind, body in blocks(out) if kind == 0x0A0D0D0A]
+        assert comment.decode() == f"{what}, exported from {path}"
+
+
 def test_fragments_go_with_the_packet_that_they_are_of(tmp_path):
     out = tmp_path / "out.pcapng"
     frames = []

@@ -8,6 +8,8 @@ use weir_analysis::{connections, several};
 use weir_engine::Engine;
 use weir_export::copy::{Copied, CopyError, Selection, copy, pieces};
 use weir_export::pcapng::Writer;
+use weir_messages::Timestamp;
+use weir_record::time::utc_from_tai;
 
 use super::{Chosen, Wanted, choose, range};
 use crate::analyze;
@@ -88,15 +90,18 @@ fn section(
         from: range.start,
         to: range.end,
     };
+    let at = |tai| Timestamp::from_unix_nanos(i64::try_from(utc_from_tai(tai)).unwrap_or(i64::MAX));
     let conditions: Vec<_> = [
         (!args.filter.is_empty()).then(|| format!("connections {}", args.filter)),
         args.finding.as_ref().map(|finding| format!("findings {finding}")),
+        args.from.map(|_| format!("from {}", at(selection.from))),
+        args.to.map(|_| format!("before {}", at(selection.to))),
     ]
     .into_iter()
     .flatten()
     .collect();
     let what = if conditions.is_empty() {
-        "all connections".to_owned()
+        "all packets".to_owned()
     } else {
         conditions.join(", ")
     };
