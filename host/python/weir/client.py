@@ -186,7 +186,10 @@ class Daemon:
         return answer.summary
 
     def timeline(self, start: datetime | None = None, end: datetime | None = None) -> list[analysis_pb2.TimeSlice]:
-        """What happened when, in slices of a second, of the last minutes: those that begin from `start` on and before `end`."""
+        """What happened when, in slices of a second, of the last minutes: those that begin from `start` on and before `end`.
+
+        Times without a zone are UTC, whatever the clock of this machine shows.
+        """
         request = flow_service_pb2.GetTimelineRequest(start_time=start, end_time=end)
         answer = self._ask("weir.v1.FlowService/GetTimeline", request, flow_service_pb2.GetTimelineResponse)
         return list(answer.slices)
