@@ -9,7 +9,7 @@ use weir_engine::Fragment;
 use weir_engine::parse::{Context, FragmentKey};
 
 /// Datagrams in progress at a time.
-const MAX_DATAGRAMS: usize = 4096;
+pub const MAX_DATAGRAMS: usize = 4096;
 /// Pieces of one datagram.
 const MAX_PIECES: usize = 512;
 /// How long a datagram may take, ns (RFC 791 suggests 15 s, RFC 8200 says 60 s).
@@ -28,6 +28,7 @@ struct Piece {
 
 #[derive(Default)]
 struct Datagram {
+    number: u64,
     begun: u64,
     /// The pieces that are there.
     pieces: Vec<Piece>,
@@ -44,6 +45,10 @@ struct Datagram {
 #[derive(Default)]
 pub(crate) struct Defrag {
     datagrams: HashMap<FragmentKey, Datagram>,
+    /// How many there were.
+    begun: u64,
+    /// Number of the one that the last piece is of.
+    last: Option<u64>,
     oldest_check: u64,
 }
 
@@ -62,14 +67,20 @@ impl Defrag {
     /// captured payload.
     pub fn piece(&mut self, fragment: &Fragment, payload: &[u8], time: u64) -> Option<Whole> {
         self.expire(time);
+        self.last = None;
         let id = fragment.key;
         if self.datagrams.len() >= MAX_DATAGRAMS && !self.datagrams.contains_key(&id) {
             return None;
         }
-        let datagram = self.datagrams.entry(id).or_insert_with(|| Datagram {
-            begun: time,
-            ..Datagram::default()
+        let datagram = self.datagrams.entry(id).or_insert_with(|| {
+            self.begun += 1;
+            Datagram {
+                number: self.begun,
+                begun: time,
+                ..Datagram::default()
+            }
         });
+        self.last = Some(datagram.number);
         let end = fragment.offset.saturating_add(fragment.length);
         let same = datagram
             .pieces
@@ -133,6 +144,11 @@ impl Defrag {
             length: total?,
             context: context?,
         })
+    }
+
+    /// Number of the datagram that the last piece is of: datagrams count up from 1 as they begin.
+    pub fn last(&self) -> Option<u64> {
+        self.last
     }
 
     fn expire(&mut self, time: u64) {

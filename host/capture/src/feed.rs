@@ -8,7 +8,7 @@ use weir_record::{Record, Untracked, time::tai_from_utc};
 use crate::card;
 use crate::defrag::Defrag;
 use crate::error::CaptureError;
-use crate::file::CaptureFile;
+use crate::file::{CaptureFile, Frame};
 
 /// Fragmented datagrams inside of each other that are followed.
 const MAX_NESTED: usize = 4;
@@ -63,6 +63,8 @@ pub enum Item<'a> {
 pub struct Feed {
     parser: Parser,
     defrag: Defrag,
+    /// Number of the datagram that the frame in hand is a piece of.
+    datagram: Option<u64>,
     /// The frame in hand: kept here, because it is large.
     meta: Meta,
     /// Frames so far: of all ports, or, as the card counts them, of each.
@@ -94,26 +96,32 @@ impl Feed {
     ) -> Result<bool, CaptureError> {
         for _ in 0..limit {
             let Some(frame) = file.next()? else { return Ok(false) };
-            let mut time = tai_from_utc(frame.utc_ns);
-            let port = match self.parser.profile() {
-                Profile::Full => {
-                    if frame.is_astray {
-                        time = 0; // it is clamped, and counted so
-                    }
-                    port_of(frame.interface)
-                }
-                // The card sees no frame before it came.
-                Profile::Nic => match card::port(&frame) {
-                    Some(port) => port,
-                    None => {
-                        self.left_out += 1;
-                        continue;
-                    }
-                },
-            };
-            self.frame(port, time, frame.link, frame.data, frame.wire, &mut word);
+            self.file_frame(&frame, &mut word);
         }
         Ok(true)
+    }
+
+    /// The word of a frame of a file; none if it cannot come to the card (nic profile).
+    #[inline]
+    pub fn file_frame(&mut self, frame: &Frame<'_>, word: impl FnMut(Word<'_>)) {
+        let mut time = tai_from_utc(frame.utc_ns);
+        let port = match self.parser.profile() {
+            Profile::Full => {
+                if frame.is_astray {
+                    time = 0; // it is clamped, and counted so
+                }
+                port_of(frame.interface)
+            }
+            // The card sees no frame before it came.
+            Profile::Nic => match card::port(frame) {
+                Some(port) => port,
+                None => {
+                    self.left_out += 1;
+                    return;
+                }
+            },
+        };
+        self.frame(port, time, frame.link, frame.data, frame.wire, word);
     }
 
     /// Tell an engine what the file says its interfaces lost; on the card that counter is its own.
@@ -133,7 +141,13 @@ impl Feed {
         }
     }
 
-    /// Frames that [`Self::read`] left out because they cannot come to the card ([`card::port`]).
+    /// The fragmented datagram that the last frame is a piece of, the outermost if there are several inside of each other: its
+    /// number, counted up from 1 as they begin. Its last piece is the packet, the others are [`Untracked::Fragment`].
+    pub fn datagram(&self) -> Option<u64> {
+        self.datagram
+    }
+
+    /// Frames of files that were left out because they cannot come to the card ([`card::port`]).
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -156,12 +170,13 @@ impl Feed {
         self.numbers[counter] += 1;
         let number = self.numbers[counter];
         let captured = data.len() as u32;
+        self.datagram = None;
         let mut parsed = match link {
             Some(link) => self.parser.parse(link, data, wire, &mut self.meta),
             None => Parsed::Untracked(Untracked::Link),
         };
         if let Parsed::Fragment(fragment) = parsed {
-            parsed = self.fragment(fragment, data, time, wire);
+            (self.datagram, parsed) = self.fragment(fragment, data, time, wire);
         }
         let item = match parsed {
             Parsed::Packet => {
@@ -185,22 +200,27 @@ impl Feed {
     /// Keep a piece, or parse the datagram that it completes; what that carries may again be a
     /// piece (a fragmented tunnel with fragments inside).
     #[cold]
-    fn fragment(&mut self, mut fragment: Box<Fragment>, data: &[u8], time: u64, wire: u32) -> Parsed {
+    fn fragment(&mut self, mut fragment: Box<Fragment>, data: &[u8], time: u64, wire: u32) -> (Option<u64>, Parsed) {
         let mut bytes = Cow::Borrowed(data);
-        for _ in 0..MAX_NESTED {
+        let mut outermost = None;
+        for nested in 0..MAX_NESTED {
             let payload = bytes.get(fragment.data.clone()).unwrap_or_default();
-            let Some(whole) = self.defrag.piece(&fragment, payload, time) else {
-                return Parsed::Untracked(Untracked::Fragment);
+            let whole = self.defrag.piece(&fragment, payload, time);
+            if nested == 0 {
+                outermost = self.defrag.last();
+            }
+            let Some(whole) = whole else {
+                return (outermost, Parsed::Untracked(Untracked::Fragment));
             };
             match self
                 .parser
                 .datagram(&whole.context, &whole.start, whole.length, wire, &mut self.meta)
             {
                 Parsed::Fragment(inner) => fragment = inner,
-                parsed => return parsed,
+                parsed => return (outermost, parsed),
             }
             bytes = Cow::Owned(whole.start);
         }
-        Parsed::Untracked(Untracked::Depth)
+        (outermost, Parsed::Untracked(Untracked::Depth))
     }
 }

@@ -23,6 +23,7 @@ mod servers;
 mod tags;
 
 pub use beginning::Beginning;
+pub use defrag::MAX_DATAGRAMS;
 pub use error::{CaptureError, Cause};
 pub use feed::{Feed, Item, Word};
 pub use file::{CaptureFile, Frame};

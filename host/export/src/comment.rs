@@ -15,12 +15,17 @@ const SHOWN: u32 = what::ZERO_WINDOW
     | what::WINDOW_FULL
     | what::ACK_UNSEEN
     | what::DSACK
-    | what::DUP_ACK
-    | what::ICMP;
+    | what::DUP_ACK;
 
-/// On the first packet of a connection.
-pub fn connection(id: u64) -> String {
-    format!("{PREFIX}connection {id} begins")
+/// On the first packet of a connection in the copy: its first of all, or a later one.
+pub fn connection(id: u64, begins: bool) -> String {
+    let how = if begins { "begins" } else { "goes on" };
+    format!("{PREFIX}connection {id} {how}")
+}
+
+/// On an ICMP error that quotes a packet of a connection: it comes from elsewhere.
+pub fn icmp_error(id: u64) -> String {
+    format!("{PREFIX}ICMP error about connection {id}")
 }
 
 /// What became of a segment.

@@ -4,7 +4,10 @@ use std::io::{self, Write};
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
+/// opt_endofopt, behind the options of any block that has some.
+const END_OF_OPTIONS: u16 = 0;
 /// opt_comment, of any block.
 const COMMENT: u16 = 1;
 /// shb_userappl.
@@ -12,6 +15,8 @@ const APPLICATION: u16 = 4;
 /// if_tsresol, and its value for nanoseconds.
 const RESOLUTION: u16 = 9;
 const NANOSECONDS: u8 = 9;
+/// isb_ifdrop.
+const DROPPED: u16 = 5;
 /// An option's length has 16 bits.
 const LONGEST_OPTION: usize = u16::MAX as usize;
 
@@ -38,6 +43,7 @@ impl<W: Write> Writer<W> {
         self.block.extend(u64::MAX.to_le_bytes());
         self.option(COMMENT, comment.as_bytes());
         self.option(APPLICATION, concat!("weir ", env!("CARGO_PKG_VERSION")).as_bytes());
+        self.end_of_options();
         self.end()
     }
 
@@ -49,6 +55,17 @@ impl<W: Write> Writer<W> {
         // No limit of a packet's length is known.
         self.block.extend(0u32.to_le_bytes());
         self.option(RESOLUTION, &[NANOSECONDS]);
+        self.end_of_options();
+        self.end()
+    }
+
+    /// Frames that an interface lost before the file, as of a time (UTC ns).
+    pub fn statistics(&mut self, interface: u32, utc_ns: u64, dropped: u64) -> io::Result<()> {
+        self.begin(STATISTICS);
+        self.block.extend(interface.to_le_bytes());
+        self.time(utc_ns);
+        self.option(DROPPED, &dropped.to_le_bytes());
+        self.end_of_options();
         self.end()
     }
 
@@ -63,14 +80,16 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<()> {
         self.begin(ENHANCED_PACKET);
         self.block.extend(interface.to_le_bytes());
-        self.block.extend(((utc_ns >> 32) as u32).to_le_bytes());
-        self.block.extend((utc_ns as u32).to_le_bytes());
+        self.time(utc_ns);
         self.block.extend((data.len() as u32).to_le_bytes());
         self.block.extend(wire.to_le_bytes());
         self.block.extend(data);
         self.pad();
         for comment in comments {
             self.option(COMMENT, comment.as_bytes());
+        }
+        if !comments.is_empty() {
+            self.end_of_options();
         }
         self.end()
     }
@@ -87,12 +106,23 @@ impl<W: Write> Writer<W> {
         self.block.extend([0; 4]);
     }
 
+    /// The higher half comes first, whatever the order of bytes.
+    fn time(&mut self, utc_ns: u64) {
+        self.block.extend(((utc_ns >> 32) as u32).to_le_bytes());
+        self.block.extend((utc_ns as u32).to_le_bytes());
+    }
+
     fn option(&mut self, code: u16, value: &[u8]) {
         let value = &value[..value.len().min(LONGEST_OPTION)];
         self.block.extend(code.to_le_bytes());
         self.block.extend((value.len() as u16).to_le_bytes());
         self.block.extend(value);
         self.pad();
+    }
+
+    /// Writers have to tell it, and some readers need it.
+    fn end_of_options(&mut self) {
+        self.option(END_OF_OPTIONS, &[]);
     }
 
     fn pad(&mut self) {

@@ -49,6 +49,10 @@ class WeirError(Exception):
         self.code = code
         """gRPC status code: INVALID_ARGUMENT for a wrong filter, UNAVAILABLE when no daemon is there."""
 
+    def __reduce__(self) -> tuple[type[WeirError], tuple[str, grpc.StatusCode]]:
+        # Exceptions are made again from `args`, which have no code: a process of a pool could not tell its error.
+        return type(self), (str(self), self.code)
+
 
 class _Parsed(Protocol[_AnswerOf]):
     """A class of messages."""
@@ -182,7 +186,10 @@ class Daemon:
         return answer.summary
 
     def timeline(self, start: datetime | None = None, end: datetime | None = None) -> list[analysis_pb2.TimeSlice]:
-        """What happened when, in slices of a second, of the last minutes: those that begin from `start` on and before `end`."""
+        """What happened when, in slices of a second, of the last minutes: those that begin from `start` on and before `end`.
+
+        Times without a zone are UTC, whatever the clock of this machine shows.
+        """
         request = flow_service_pb2.GetTimelineRequest(start_time=start, end_time=end)
         answer = self._ask("weir.v1.FlowService/GetTimeline", request, flow_service_pb2.GetTimelineResponse)
         return list(answer.slices)

@@ -14,7 +14,7 @@ use weir_export::copy::Verdicts;
 use weir_export::tables::Format;
 use weir_messages::v1;
 use weir_patterns::Watched;
-use weir_record::Record;
+use weir_record::{Kind, PortMore, Record, Untracked};
 
 use about::About;
 
@@ -80,6 +80,8 @@ struct Chosen {
     verdicts: Verdicts,
     /// First packet, TAI ns.
     start: u64,
+    /// Some of its frames are pieces of datagrams.
+    fragments: bool,
     /// How reading it ended.
     outcome: Outcome,
 }
@@ -146,8 +148,10 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
     });
     let mut analyzer = Analyzer::new(Config::default());
     let mut start = None;
+    let mut fragments = false;
     let outcome = analyze::read(input, args.flow.engine(), |records: &[Record]| {
         begin(&mut start, records);
+        fragments = fragments || has_fragments(records);
         analyzer.push(records, &mut sink);
     })?;
     sink.finish(&mut analyzer);
@@ -202,8 +206,17 @@ fn choose(input: &str, args: &ExportArgs, wanted: &Wanted, with_verdicts: bool) 
         connections,
         verdicts,
         start: start.unwrap_or(0),
+        fragments,
         outcome,
     })
+}
+
+/// Whether the counters of a port have fragments.
+fn has_fragments(records: &[Record]) -> bool {
+    let mut counters = records
+        .iter()
+        .filter(|record| record.is_continuation() && record.kind() == Some(Kind::Port));
+    counters.any(|record| PortMore::decode(record).untracked[Untracked::Fragment as usize] > 0)
 }
 
 /// Keep the time of the first record, TAI ns.

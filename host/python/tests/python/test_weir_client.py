@@ -276,6 +276,24 @@ with weir.connect("127.0.0.1:1", timeout=5) as daemon:
     assert python(installed, "-c", code).stdout == "UNAVAILABLE\n"
 
 
+def test_an_error_of_a_process_of_a_pool_is_told(installed):
+    code = """
+import concurrent.futures, grpc, weir
+
+def ask():
+    raise weir.WeirError("no such connection", grpc.StatusCode.NOT_FOUND)
+
+if __name__ == "__main__":
+    with concurrent.futures.ProcessPoolExecutor(1) as pool:
+        try:
+            pool.submit(ask).result()
+        except weir.WeirError as error:
+            print(error, error.code.name)
+"""
+    run = python(installed, "-c", code)
+    assert run.stdout == "no such connection NOT_FOUND\n", run.stderr
+
+
 def test_sql_says_what_it_needs(installed):
     code = "import sys; sys.modules['adbc_driver_flightsql'] = None\nimport weir; weir.query('SELECT 1')"
     assert "pip install 'weir-client[sql]'" in python(installed, "-c", code).stderr

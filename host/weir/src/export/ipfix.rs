@@ -18,13 +18,12 @@ use crate::error::Failure;
 use crate::output::{self, Pending};
 use crate::say;
 
-/// Observation domain of all records: a capture has one tap.
-const DOMAIN: u32 = 1;
-
 pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     let mut sender = Sender::new(args, wanted)?;
-    for input in &args.inputs {
+    // Each input is an observation domain: ids of connections are unique in it, not beyond.
+    for (input, domain) in args.inputs.iter().zip(1..) {
+        sender.exporter = Exporter::new(domain, sender.loses);
         // Findings are known at the end: who is named by them takes a reading of its own.
         sender.named = match &wanted.finding {
             Some(_) => Some(choose(input, args, wanted, false)?.connections),
@@ -41,6 +40,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
             }
         })?;
         analyzer.finish(&mut sender);
+        sender.end();
         let status = analyze::report(outcome.error);
         if status != ExitCode::SUCCESS {
             code = status;
@@ -64,6 +64,8 @@ struct Sender<'a> {
     /// TAI ns.
     range: Range<u64>,
     exporter: Exporter,
+    /// Messages may be lost on the way.
+    loses: bool,
     way: Way,
     /// Its name, for errors.
     to: String,
@@ -93,7 +95,8 @@ impl<'a> Sender<'a> {
             wanted,
             named: None,
             range: 0..u64::MAX,
-            exporter: Exporter::new(DOMAIN, loses),
+            exporter: Exporter::new(0, loses),
+            loses,
             way,
             to,
             failed: None,
@@ -104,34 +107,52 @@ impl<'a> Sender<'a> {
     }
 
     fn send(&mut self, message: &[u8]) {
-        self.messages += 1;
         let sent = match &mut self.way {
             Way::Collector(collector) => collector.send(message),
             Way::File(file) => file.write_all(message),
         };
-        if let Err(error) = sent {
-            self.failed.get_or_insert(error);
+        match sent {
+            Ok(()) => self.messages += 1,
+            Err(error) => {
+                self.failed.get_or_insert(error);
+            }
         }
     }
 
-    /// The last message.
-    fn finish(mut self) -> Result<(), Failure> {
+    /// The last message of an input.
+    fn end(&mut self) {
         if self.failed.is_none()
             && let Some(message) = self.exporter.finish(now())
         {
             self.send(&message);
         }
-        match (self.failed, self.way) {
-            (Some(error), Way::Collector(_)) => return Err(unreachable(&self.to, &error)),
+    }
+
+    /// Everything is sent.
+    fn finish(mut self) -> Result<(), Failure> {
+        let is_taken = match (self.failed.take(), self.way) {
+            (Some(error), Way::Collector(_)) => return Err(left(&self.to, self.messages, &error)),
             (Some(error), Way::File(_)) => return Err(Failure::write(&self.to, &error)),
-            (None, Way::Collector(_)) => {}
-            (None, Way::File(file)) => file.finish()?,
-        }
+            (None, Way::Collector(collector)) => {
+                let taken = collector.finish();
+                taken.map_err(|error| left(&self.to, self.messages, &error))? || self.loses
+            }
+            (None, Way::File(file)) => {
+                file.finish()?;
+                true
+            }
+        };
         say::line(format_args!(
             "weir: {} in {}",
             connections(self.exported),
             several(self.messages, "message", "messages")
         ));
+        if !is_taken {
+            say::line(format_args!(
+                "weir: collector {}: has not closed the connection, so whether it read all of them is not known",
+                self.to
+            ));
+        }
         if self.unfit > 0 {
             say::line(format_args!(
                 "weir: left out, as their ends are of different versions of IP: {}",
@@ -172,6 +193,14 @@ fn unreachable(collector: impl std::fmt::Display, error: &io::Error) -> Failure 
     Failure::new(format_args!("collector {collector}: {error}; does it listen there?"))
 }
 
+/// A collector that was there went away, or was never there, which UDP tells late.
+fn left(collector: &str, messages: u64, error: &io::Error) -> Failure {
+    Failure::new(format_args!(
+        "collector {collector}: {error}, after {} of which it need not have all; does it listen and read there?",
+        several(messages, "message", "messages")
+    ))
+}
+
 /// UTC seconds, the export time of a message.
 fn now() -> u32 {
     SystemTime::now()
@@ -185,6 +214,27 @@ fn touches(connection: &v1::Connection, range: &Range<u64>) -> bool {
         return true;
     };
     let first = weir_record::time::tai_from_utc(first.unix_nanos().max(0) as u64);
-    let last = first.saturating_add((connection.duration_seconds * 1e9) as u64);
+    let last = first.saturating_add((connection.duration_seconds * 1e9).round() as u64);
     first < range.end && last >= range.start
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_messages::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_time_that_begins_with_the_last_packet_has_the_connection() {
+        for ns in (1..100_000).map(|us| us * 1000) {
+            let connection = v1::Connection {
+                first_packet_time: Some(Timestamp::from_unix_nanos(0)),
+                duration_seconds: ns as f64 / 1e9,
+                ..v1::Connection::default()
+            };
+            let last = weir_record::time::tai_from_utc(ns);
+            assert!(touches(&connection, &(last..u64::MAX)), "{ns}");
+            assert!(!touches(&connection, &(last + 1..u64::MAX)), "{ns}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Tables as CSV and Parquet, out of captures, a daemon's records, or a store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -127,11 +128,15 @@ impl Outputs {
     /// All files are whole.
     fn finish(self) -> Result<(), Failure> {
         let mut said = Vec::new();
+        let mut whole = Vec::new();
         for (table, Output { name, writer }) in self.0 {
             said.push(format!("{} {}", count(writer.rows()), table.name()));
-            let out = writer.finish().map_err(|error| Failure::write(&name, &error))?;
-            out.finish()?;
+            let mut out = writer.finish().map_err(|error| Failure::write(&name, &error))?;
+            out.flush().map_err(|error| Failure::write(&name, &error))?;
+            whole.push(out);
         }
+        // None has its name before all are written: those of one export stand beside each other.
+        whole.into_iter().try_for_each(Pending::finish)?;
         say::line(format_args!("weir: rows: {}", said.join(", ")));
         Ok(())
     }
