@@ -3,13 +3,12 @@
 //! The cost per frame matters (2 M frames a second and more), so the payload is a slice of one fixed pattern, chosen by
 //! the sequence number (a repeated segment repeats its bytes), whose checksum comes from prefix sums.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use weir_record::tcp_flag::SYN;
 
 use crate::error::Error;
+use crate::pcap::Output;
 use crate::rng::Rng;
 use crate::truth::Truth;
 
@@ -97,32 +96,24 @@ impl Pattern {
     }
 }
 
-/// Longest header of a frame: pcap record, Ethernet, IPv4, TCP with 40 octets of options.
-const HEADERS: usize = 16 + 14 + 20 + 60;
-const BUFFER: usize = 1 << 20;
+/// Longest header of a frame: Ethernet, IPv4, TCP with 40 octets of options.
+const HEADERS: usize = 14 + 20 + 60;
 
 /// Writes frames to a capture file and counts the truth of what it writes.
 pub struct FrameWriter {
-    file: File,
-    path: std::path::PathBuf,
-    buffer: Vec<u8>,
+    output: Output,
     pattern: Pattern,
     /// Totals so far.
     pub truth: Truth,
 }
 
 impl FrameWriter {
-    /// Creates the file and writes its header: magic of nanosecond files, version 2.4, Ethernet.
+    /// Creates the file and writes its header.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = File::create(path).map_err(|e| Error::file("cannot create", path, &e))?;
-        let mut buffer = Vec::with_capacity(BUFFER + 4096);
-        for word in [0xa1b2_3c4du32, 0x0004_0002, 0, 0, 65_535, 1] {
-            buffer.extend_from_slice(&word.to_le_bytes());
-        }
+        let mut output = Output::create(path)?;
+        output.pcap_header()?;
         Ok(Self {
-            file,
-            path: path.to_owned(),
-            buffer,
+            output,
             pattern: Pattern::new(),
             truth: Truth::default(),
         })
@@ -131,28 +122,22 @@ impl FrameWriter {
     /// Writes one segment.
     pub fn write(&mut self, ends: &Ends, segment: &Segment) -> Result<(), Error> {
         let mut header = [0u8; HEADERS];
-        let options = options(ends, segment, &mut header[70..]);
+        let options = options(ends, segment, &mut header[54..]);
         let tcp_len = 20 + options + usize::from(segment.len);
         let ip_len = 20 + tcp_len;
         // Ethernet's shortest frame is 60 octets without its check sequence (IEEE 802.3 3.2.8): the rest is padding.
         let frame = (14 + ip_len).max(60);
-
-        let time = segment.time;
-        header[0..4].copy_from_slice(&((time / 1_000_000_000) as u32).to_le_bytes());
-        header[4..8].copy_from_slice(&((time % 1_000_000_000) as u32).to_le_bytes());
-        header[8..12].copy_from_slice(&(frame as u32).to_le_bytes());
-        header[12..16].copy_from_slice(&(frame as u32).to_le_bytes());
 
         let (source, destination) = if segment.from_client {
             (ends.client, ends.server)
         } else {
             (ends.server, ends.client)
         };
-        mac(&mut header[16..22], destination.0);
-        mac(&mut header[22..28], source.0);
-        header[28..30].copy_from_slice(&[0x08, 0x00]);
+        mac(&mut header[0..6], destination.0);
+        mac(&mut header[6..12], source.0);
+        header[12..14].copy_from_slice(&[0x08, 0x00]);
 
-        let ip = &mut header[30..50];
+        let ip = &mut header[14..34];
         ip[0] = 0x45;
         ip[2..4].copy_from_slice(&(ip_len as u16).to_be_bytes());
         ip[4..6].copy_from_slice(&segment.ip_id.to_be_bytes());
@@ -165,7 +150,7 @@ impl FrameWriter {
         ip[10..12].copy_from_slice(&(!sum).to_be_bytes());
 
         let (payload, payload_sum) = self.pattern.slice(segment.seq, segment.len);
-        let tcp = &mut header[50..70 + options];
+        let tcp = &mut header[34..54 + options];
         tcp[0..2].copy_from_slice(&source.1.to_be_bytes());
         tcp[2..4].copy_from_slice(&destination.1.to_be_bytes());
         tcp[4..8].copy_from_slice(&segment.seq.to_be_bytes());
@@ -177,14 +162,12 @@ impl FrameWriter {
         let sum = fold(pseudo + words(tcp) + payload_sum);
         tcp[16..18].copy_from_slice(&(!sum).to_be_bytes());
 
-        self.buffer.extend_from_slice(&header[..70 + options]);
-        self.buffer.extend_from_slice(payload);
+        self.output.pcap_frame(segment.time, frame as u32, frame as u32)?;
+        self.output.bytes(&header[..54 + options])?;
+        self.output.bytes(payload)?;
         let padding = frame - 14 - ip_len;
-        self.buffer.extend_from_slice(&[0u8; 60][..padding]);
+        self.output.bytes(&[0u8; 60][..padding])?;
         self.count(ends, segment, frame);
-        if self.buffer.len() >= BUFFER {
-            self.flush()?;
-        }
         Ok(())
     }
 
@@ -204,17 +187,9 @@ impl FrameWriter {
         truth.sack_segments += u64::from(ends.options && segment.sack.0 != segment.sack.1);
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
-        self.file
-            .write_all(&self.buffer)
-            .map_err(|e| Error::file("cannot write", &self.path, &e))?;
-        self.buffer.clear();
-        Ok(())
-    }
-
     /// Writes what is left; the totals are the truth of the file.
-    pub fn finish(mut self) -> Result<Truth, Error> {
-        self.flush()?;
+    pub fn finish(self) -> Result<Truth, Error> {
+        self.output.finish()?;
         Ok(self.truth)
     }
 }

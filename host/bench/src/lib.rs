@@ -17,6 +17,7 @@ pub mod frame;
 pub mod generate;
 pub mod mutate;
 pub mod nic;
+mod pcap;
 pub mod process;
 pub mod rng;
 pub mod say;

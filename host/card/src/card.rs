@@ -9,15 +9,13 @@ use crate::image::Image;
 use crate::mailbox::{Mailbox, Message, Timing};
 use crate::protocol::{
     ABI_MAJOR, ABI_MINOR, BootStage, FaultEntry, HelloReply, HelloRequest, Key, MAX_PAYLOAD_WORDS, Opcode, RAM_BASE,
-    ReadFaultLogReply, SLOT_A_BASE, SelfTestReply, SelfTestRequest, State, Statistics, TimeSyncReply, TimeSyncRequest,
-    UPDATE_CHUNK_WORDS, UpdateBeginRequest, UpdateDataRequest,
+    ReadFaultLogReply, SLOT_A_BASE, State, Statistics, TimeSyncReply, TimeSyncRequest, UPDATE_CHUNK_WORDS,
+    UpdateBeginRequest, UpdateDataRequest,
 };
 use crate::registers::{clock, host, info, mailbox, system};
 
 /// 'WEIR'.
 const MAGIC: u32 = 0x5745_4952;
-/// A self-test of everything takes so long at most, beside its loopback.
-const SELF_TEST: Duration = Duration::from_secs(30);
 /// Reads of the card's time for one TIME_SYNC: a host that is interrupted in some is not in all.
 const PAIRS: u32 = 8;
 
@@ -164,17 +162,6 @@ impl<R: Registers> Card<R> {
         self.mailbox.request(Opcode::Stop, &[]).map(|_| ())
     }
 
-    /// Run tests; what failed is in the reply.
-    pub fn self_test(&mut self, tests: u32, loopback: Duration) -> Result<SelfTestReply, CardError> {
-        let loopback_ms = u32::try_from(loopback.as_millis()).unwrap_or(u32::MAX);
-        let request = SelfTestRequest { tests, loopback_ms };
-        let patience = SELF_TEST + loopback;
-        let reply = self
-            .mailbox
-            .request_within(Opcode::SelfTest, &request.encode(), patience)?;
-        Ok(SelfTestReply::decode(words(Opcode::SelfTest, &reply)?))
-    }
-
     /// Tell the card what time it is. `tai_now` gives the host's TAI in ns; of several reads of the card's time that is
     /// told which took least, with the middle of it.
     ///
@@ -238,11 +225,6 @@ impl<R: Registers> Card<R> {
                 _ => return Ok(entries),
             }
         }
-    }
-
-    /// Empty the fault log.
-    pub fn clear_fault_log(&mut self) -> Result<(), CardError> {
-        self.mailbox.request(Opcode::ClearFaultLog, &[]).map(|_| ())
     }
 
     /// Put an image into the slot that does not run; the next boot tries it.

@@ -94,19 +94,6 @@ impl<R: Registers> Mailbox<R> {
     /// The message did not get through, no reply came in time, or the card refused.
     pub fn request(&mut self, opcode: Opcode, payload: &[u32]) -> Result<Vec<u32>, CardError> {
         let patience = self.timing.reply;
-        self.request_within(opcode, payload, patience)
-    }
-
-    /// The same with a time of its own, for requests that take long.
-    ///
-    /// # Errors
-    /// As for [`Mailbox::request`].
-    pub fn request_within(
-        &mut self,
-        opcode: Opcode,
-        payload: &[u32],
-        patience: Duration,
-    ) -> Result<Vec<u32>, CardError> {
         self.sequence = self.sequence.wrapping_add(1);
         let message = encode(opcode as u32, self.sequence, 0, payload).ok_or(CardError::TooLong(payload.len()))?;
         self.send(&message, patience)?;

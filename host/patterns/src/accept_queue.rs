@@ -15,8 +15,8 @@ use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
 use crate::backlog::Transaction;
-use crate::losses::{Loss, Side, chance, percent};
-use crate::names::{about, connections, count, service, several};
+use crate::losses::{Loss, Side};
+use crate::names::{about, chance, connections, count, percent, service, several};
 use crate::newest::Newest;
 use crate::period::by_chance;
 use crate::routes::{Route, ServiceKey, key};

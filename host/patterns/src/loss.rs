@@ -6,8 +6,8 @@ use weir_analysis::{finding as make, loss_severity};
 use weir_messages::v1::Finding;
 
 use crate::accept_queue::FirstData;
-use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums, percent};
-use crate::names::{count, several};
+use crate::losses::{HIDDEN, Loss, Losses, Periodic, Side, Sums};
+use crate::names::{count, percent, several};
 
 /// Findings at most, those with most losses first.
 const MOST: usize = 8;
@@ -75,6 +75,23 @@ struct Unknown {
     all: u64,
 }
 
+impl Unknown {
+    fn tell(&self, out: &mut Vec<String>) {
+        if self.lost > 0 {
+            out.push(format!(
+                "{} more never came again, nor did an ACK of them: lost, on which side of the tap is not known",
+                count(self.lost)
+            ));
+        }
+        if self.repeats > 0 {
+            out.push(format!(
+                "{} more segments were sent again, and nothing tells whether they or their ACKs were lost or late, or the capture has them twice: not counted",
+                count(self.repeats)
+            ));
+        }
+    }
+}
+
 /// How many were lost, of how many that were sent. Of a capture whose packets are longer than the wire's, a packet that came again is
 /// several segments.
 fn how_many(sums: &Sums, sent: [u64; 2], share: f64) -> String {
@@ -131,52 +148,8 @@ fn finding(
         evidence.push(HIDDEN.to_owned());
     }
     let stuck = stuck(losses);
-    if let Some(segments) = stuck {
-        evidence.push(format!(
-            "the same segments again and again: they are {}, lost {:.1} times each",
-            several(segments, "segment", "segments"),
-            sums.total() as f64 / segments as f64
-        ));
-    } else if sums.total() >= LEAST {
-        let (how, no_rhythm) = if bursts.is_clear {
-            let how = format!(
-                "in bursts: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
-                count(bursts.largest),
-                bursts.slot * 1e3,
-                bursts.clustered
-            );
-            (how, UNPROVEN)
-        } else if let Some((times, width)) = bursts.uneven {
-            let how = format!(
-                "more densely at some times than at others: {times:.1} times as many together within {width:.1} s as chance makes by what is sent"
-            );
-            (how, UNPROVEN)
-        } else {
-            let how = "at random: no more of them stand together than chance makes by what is sent";
-            (how.to_owned(), "no rhythm shows")
-        };
-        evidence.push(rhythm.map_or_else(
-            || format!("they come {how}; {no_rhythm}"),
-            |found| {
-                let period = found.period.period / 1e9;
-                format!("they come {how}; a rhythm of {period:.2} s shows and is not sure: a finding of its own")
-            },
-        ));
-    } else {
-        evidence.push("too few to tell chance from a pattern".to_owned());
-    }
-    if unknown.lost > 0 {
-        evidence.push(format!(
-            "{} more never came again, nor did an ACK of them: lost, on which side of the tap is not known",
-            count(unknown.lost)
-        ));
-    }
-    if unknown.repeats > 0 {
-        evidence.push(format!(
-            "{} more segments were sent again, and nothing tells whether they or their ACKs were lost or late, or the capture has them twice: not counted",
-            count(unknown.repeats)
-        ));
-    }
+    evidence.push(stand(&sums, stuck, &bursts, rhythm));
+    unknown.tell(&mut evidence);
     let needless = all
         .needless
         .iter()
@@ -198,25 +171,7 @@ fn finding(
     evidence.extend(queue);
     let is_by_steps = steps.is_some();
     evidence.extend(steps);
-    // What arrived of the same data while these did not.
-    let smaller = losses.iter().map(|loss| loss.smaller).max().filter(|bytes| *bytes > 0);
-    evidence.push(if let (Some(_), Some(bytes)) = (stuck, smaller) {
-        format!(
-            "it may also be a path that does not carry segments of that size (MTU): {} bytes behind them arrived meanwhile, as SACK blocks tell",
-            count(bytes.into())
-        )
-    } else if stuck.is_some() {
-        "it may also be an outage, or a path that does not carry segments of that size (MTU): see whether anything passed meanwhile, and how large"
-            .to_owned()
-    } else if is_queue {
-        "it may also be something that loses at random while the link is busy: see whether as many are lost when it is not"
-            .to_owned()
-    } else if bursts.is_clear || bursts.uneven.is_some() {
-        "it may also be a queue that overflows in bursts of traffic, or a policer that drops what exceeds its rate: see whether throughput is highest then"
-            .to_owned()
-    } else {
-        "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
-    });
+    evidence.push(may_also_be(losses, stuck.is_some(), is_queue, &bursts));
     let may_be_dropped = losses.iter().filter(|loss| first.may_be_dropped(loss)).count() as u64;
     if 2 * may_be_dropped > sums.total() {
         evidence.push(format!(
@@ -225,24 +180,11 @@ fn finding(
             count(may_be_dropped)
         ));
     }
-    evidence.push(format!(
-        "next: {}{}read the error and drop counters of the ports {}, device by device{}",
-        if is_by_steps {
-            "let both sides use SACK (RFC 2018): it repairs several losses in a round trip; "
-        } else {
-            ""
-        },
-        if stuck.is_some() {
-            "find by pings with DF how large a packet may be on this path; if those of full size pass, "
-        } else {
-            ""
-        },
-        sums.way(&client, &server),
-        if is_queue {
-            ": where packets wait, the queue drops them; a faster link, less traffic at a time, or active queue management (RFC 7567) make it drop less"
-        } else {
-            ""
-        }
+    evidence.push(next(
+        &sums.way(&client, &server),
+        stuck.is_some(),
+        is_queue,
+        is_by_steps,
     ));
     let mut values = vec![
         ("share", share),
@@ -269,6 +211,90 @@ fn finding(
     );
     finding.who = all.pairs.who(pair);
     finding
+}
+
+/// How they stand together.
+fn stand(sums: &Sums, stuck: Option<u64>, bursts: &Bursts, rhythm: Option<&Periodic>) -> String {
+    if let Some(segments) = stuck {
+        return format!(
+            "the same segments again and again: they are {}, lost {:.1} times each",
+            several(segments, "segment", "segments"),
+            sums.total() as f64 / segments as f64
+        );
+    }
+    if sums.total() < LEAST {
+        return "too few to tell chance from a pattern".to_owned();
+    }
+    let (how, no_rhythm) = if bursts.is_clear {
+        let how = format!(
+            "in bursts: up to {} within {:.0} ms, {:.1} times as many together as chance makes by what is sent",
+            count(bursts.largest),
+            bursts.slot * 1e3,
+            bursts.clustered
+        );
+        (how, UNPROVEN)
+    } else if let Some((times, width)) = bursts.uneven {
+        let how = format!(
+            "more densely at some times than at others: {times:.1} times as many together within {width:.1} s as chance makes by what is sent"
+        );
+        (how, UNPROVEN)
+    } else {
+        let how = "at random: no more of them stand together than chance makes by what is sent";
+        (how.to_owned(), "no rhythm shows")
+    };
+    rhythm.map_or_else(
+        || format!("they come {how}; {no_rhythm}"),
+        |found| {
+            let period = found.period.period / 1e9;
+            format!("they come {how}; a rhythm of {period:.2} s shows and is not sure: a finding of its own")
+        },
+    )
+}
+
+/// What else may lose so.
+fn may_also_be(losses: &[&Loss], is_stuck: bool, is_queue: bool, bursts: &Bursts) -> String {
+    // What arrived of the same data while these did not.
+    let smaller = losses.iter().map(|loss| loss.smaller).max().filter(|bytes| *bytes > 0);
+    if let (true, Some(bytes)) = (is_stuck, smaller) {
+        format!(
+            "it may also be a path that does not carry segments of that size (MTU): {} bytes behind them arrived meanwhile, as SACK blocks tell",
+            count(bytes.into())
+        )
+    } else if is_stuck {
+        "it may also be an outage, or a path that does not carry segments of that size (MTU): see whether anything passed meanwhile, and how large"
+            .to_owned()
+    } else if is_queue {
+        "it may also be something that loses at random while the link is busy: see whether as many are lost when it is not"
+            .to_owned()
+    } else if bursts.is_clear || bursts.uneven.is_some() {
+        "it may also be a queue that overflows in bursts of traffic, or a policer that drops what exceeds its rate: see whether throughput is highest then"
+            .to_owned()
+    } else {
+        "it may also be a worn cable, a duplex mismatch or a busy radio link: they lose at random".to_owned()
+    }
+}
+
+/// What to do next, on this part of the way.
+fn next(way: &str, is_stuck: bool, is_queue: bool, is_by_steps: bool) -> String {
+    format!(
+        "next: {}{}read the error and drop counters of the ports {}, device by device{}",
+        if is_by_steps {
+            "let both sides use SACK (RFC 2018): it repairs several losses in a round trip; "
+        } else {
+            ""
+        },
+        if is_stuck {
+            "find by pings with DF how large a packet may be on this path; if those of full size pass, "
+        } else {
+            ""
+        },
+        way,
+        if is_queue {
+            ": where packets wait, the queue drops them; a faster link, less traffic at a time, or active queue management (RFC 7567) make it drop less"
+        } else {
+            ""
+        }
+    )
 }
 
 /// So many segments, if each was lost again and again.

@@ -1,4 +1,4 @@
-//! How findings name whom they are about.
+//! How findings name whom they are about, and figures.
 
 use weir_analysis::socket_address;
 pub use weir_analysis::{connections, count, several};
@@ -15,6 +15,27 @@ pub(crate) fn service(server: Address, port: u16) -> String {
 /// The finding with its `who`.
 pub(crate) fn about(who: String, finding: Finding) -> Finding {
     Finding { who, ..finding }
+}
+
+/// A share as per cent, with the digits that it needs.
+pub(crate) fn percent(share: f64) -> String {
+    match share {
+        s if s >= 0.0995 => format!("{:.0} %", s * 100.0),
+        s if s >= 0.00995 => format!("{:.1} %", s * 100.0),
+        s if s >= 0.000_995 => format!("{:.2} %", s * 100.0),
+        0.0 => "0 %".to_owned(),
+        s => format!("{:.4} %", s * 100.0),
+    }
+}
+
+/// A chance in words: as the largest power of ten above it.
+pub(crate) fn chance(p: f64) -> String {
+    let exponent = p.max(1e-99).log10().ceil() as i32;
+    if exponent >= -3 {
+        format!("less than {:.3}", p.max(0.001))
+    } else {
+        format!("less than 1 in 10^{}", -exponent)
+    }
 }
 
 /// The median; `None` of nothing.

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use weir_analysis::{Group, RETRANSMISSION_LINE, finding as make};
 use weir_messages::v1::Finding;
 
-use crate::losses::{Losses, Needless, chance, percent};
-use crate::names::count;
+use crate::losses::{Losses, Needless};
+use crate::names::{chance, count, percent};
 use crate::period;
 
 /// Segments from which on there is a pattern.

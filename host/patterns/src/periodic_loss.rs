@@ -3,8 +3,8 @@
 use weir_analysis::{RETRANSMISSION_LINE, finding as make, seconds, several, timestamp};
 use weir_messages::v1::Finding;
 
-use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums, chance, percent};
-use crate::names::count;
+use crate::losses::{HIDDEN, Loss, Losses, Periodic, Sums};
+use crate::names::{chance, count, percent};
 
 /// Traffic inside and outside that differs by less is the same.
 const SAME_LOAD: f64 = 1.25;

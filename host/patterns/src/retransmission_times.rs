@@ -6,8 +6,7 @@ use weir_analysis::{Group, RETRANSMISSION_LINE, clock, finding as make, seconds,
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::losses::percent;
-use crate::names::count;
+use crate::names::{count, percent};
 use crate::timeline::{Bin, Timeline};
 
 /// Width of a slice, ns.

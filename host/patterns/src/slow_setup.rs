@@ -3,8 +3,8 @@
 use weir_analysis::{Group, finding as make};
 use weir_messages::v1::Finding;
 
-use crate::losses::{CleanSetup, Losses, Periodic, chance};
-use crate::names::count;
+use crate::losses::{CleanSetup, Losses, Periodic};
+use crate::names::{chance, count};
 use crate::rank::{compare, median};
 
 /// Handshakes inside and outside from which on they are compared.

@@ -17,8 +17,8 @@ use weir_analysis::{
 use weir_messages::v1::Finding;
 use weir_record::FlowId;
 
-use crate::losses::{Losses, Periodic, chance, percent};
-use crate::names::{connections, count, several};
+use crate::losses::{Losses, Periodic};
+use crate::names::{chance, connections, count, percent, several};
 use crate::newest::Newest;
 use crate::rank::{compare, median};
 use crate::timeline::Timeline;

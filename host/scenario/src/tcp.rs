@@ -5,6 +5,13 @@
 //! 2883 (SACK, D-SACK), 7323 (scale, timestamps), 8985 section 7 (tail loss probe), 1122 (delayed ACKs, keep-alive).
 //! Left out: RACK, F-RTO, PRR, pacing, ECN, growing receive buffers, simultaneous open.
 
+mod arrivals;
+mod round_trips;
+mod scoreboard;
+
+use self::arrivals::Arrivals;
+use self::round_trips::RoundTrips;
+use self::scoreboard::{DUP_THRESH, Scoreboard, Sent};
 use crate::config::{Stack, Timestamps};
 use crate::congestion::Congestion;
 use crate::packet::{MAX_SACK_BLOCKS, Segment, SynOptions, flag};
@@ -17,8 +24,6 @@ const MAX_WAIT: Time = 60_000_000_000;
 /// Interval of keep-alives that are not answered, and how many (RFC 1122 4.2.3.6 leaves both to the stack).
 const KEEP_ALIVE_INTERVAL: Time = 1_000_000_000;
 const KEEP_ALIVE_PROBES: u32 = 10;
-/// RFC 6675 2: DupThresh.
-const DUP_THRESH: u32 = 3;
 
 /// Why a connection is over without a proper end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,31 +84,6 @@ enum Timer {
     Persist,
 }
 
-/// A segment that is not yet acknowledged.
-#[derive(Debug, Clone, Copy)]
-struct Sent {
-    seq: u64,
-    len: u32,
-    flags: u8,
-    at: Time,
-    transmissions: u32,
-    sacked: bool,
-    lost: bool,
-    /// Lost, and sent again since.
-    resent: bool,
-}
-
-impl Sent {
-    fn end(&self) -> u64 {
-        self.seq + u64::from(self.len) + u64::from(self.flags & (flag::SYN | flag::FIN) != 0)
-    }
-
-    /// Believed to be in the network (RFC 6675 4, pipe).
-    fn in_pipe(&self) -> bool {
-        !self.sacked && (!self.lost || self.resent)
-    }
-}
-
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -117,9 +97,7 @@ pub struct Endpoint {
     stream_end: u64,
     /// Ends of writes not yet sent: segments that end there carry PSH.
     write_ends: VecDeque<u64>,
-    sent: VecDeque<Sent>,
-    pipe: u64,
-    any_sacked: bool,
+    sent: Scoreboard,
     fin_queued: bool,
     mss: u32,
     congestion: Congestion,
@@ -129,21 +107,16 @@ pub struct Endpoint {
     peer_window: u64,
     peer_shift: u8,
     largest_peer_window: u64,
-    srtt: Time,
-    rttvar: Time,
+    round_trips: RoundTrips,
     backoff: u32,
     probed: bool,
     last_sent: Time,
     timer: Option<(Time, Timer)>,
 
     // Receiver.
-    rcv_nxt: u64,
+    arrivals: Arrivals,
     /// What the last segment sent acknowledged.
     acked_to: u64,
-    /// Out of order, sorted, apart from each other; the newest is named first in SACK.
-    islands: Vec<(u64, u64)>,
-    newest_island: u64,
-    d_sack: Option<(u64, u64)>,
     unread: u64,
     /// Right edge of the window told to the peer.
     edge: u64,
@@ -184,9 +157,7 @@ impl Endpoint {
             nxt: 0,
             stream_end: 1,
             write_ends: VecDeque::new(),
-            sent: VecDeque::new(),
-            pipe: 0,
-            any_sacked: false,
+            sent: Scoreboard::default(),
             fin_queued: false,
             mss: u32::from(stack.mss),
             congestion: Congestion::new(stack.congestion, stack.mss.into(), stack.initial_window),
@@ -196,17 +167,13 @@ impl Endpoint {
             peer_window: 0,
             peer_shift: 0,
             largest_peer_window: 0,
-            srtt: 0,
-            rttvar: 0,
+            round_trips: RoundTrips::default(),
             backoff: 0,
             probed: false,
             last_sent: 0,
             timer: None,
-            rcv_nxt: 0,
+            arrivals: Arrivals::default(),
             acked_to: 0,
-            islands: Vec::new(),
-            newest_island: 0,
-            d_sack: None,
             unread: 0,
             edge: window,
             own_shift: 0,
@@ -250,7 +217,7 @@ impl Endpoint {
     ) -> Endpoint {
         let mut end = Endpoint::new(stack, State::SynReceived, spread, ts_offset);
         end.take_options(syn);
-        end.rcv_nxt = 1;
+        end.arrivals.begin();
         end.acked_to = 1;
         end.ts_recent = syn.timestamps.map_or(0, |(value, _)| value);
         end.edge = 1 + u64::from(end.stack.window_bytes.min(65535));
@@ -324,7 +291,7 @@ impl Endpoint {
             return;
         }
         // RFC 9293 3.8.6.2.2: an opening is told when it is worth it.
-        let told = self.edge - self.rcv_nxt.min(self.edge);
+        let told = self.edge - self.arrivals.next().min(self.edge);
         let buffer = u64::from(self.stack.window_bytes);
         let gain = self.window_now().saturating_sub(told);
         if told < buffer / 2 && gain >= (2 * u64::from(self.mss)).min(buffer / 2) {
@@ -421,18 +388,14 @@ impl Endpoint {
                     out.notes.push(Note::Failed(Failure::TimedOut));
                     return;
                 }
-                // RFC 6298 5.4 to 5.6; RFC 6675 5.1: the scoreboard is kept, all that is not sacked counts as lost.
+                // RFC 6298 5.4 to 5.6.
                 if self.phase != Phase::Loss {
                     self.congestion.on_timeout(self.nxt - self.una);
                 }
                 self.phase = Phase::Loss;
                 self.recover = self.nxt;
                 self.dup_acks = 0;
-                for sent in &mut self.sent {
-                    sent.lost = !sent.sacked;
-                    sent.resent = false;
-                }
-                self.pipe = 0;
+                self.sent.lose_all();
                 self.transmit(now, out);
             }
         }
@@ -529,7 +492,7 @@ impl Endpoint {
     fn on_segment_in_syn_sent(&mut self, now: Time, segment: &Segment, out: &mut Output) {
         if segment.has(flag::RST) {
             // Late: the server gave up, it did not refuse.
-            let waited = self.sent.front().map_or(0, |syn| now - syn.at);
+            let waited = self.sent.first().map_or(0, |syn| now - syn.at);
             let failure = if waited < 1_000_000_000 {
                 Failure::Refused
             } else {
@@ -538,7 +501,7 @@ impl Endpoint {
             self.fail(failure, out);
         } else if segment.has(flag::SYN) && segment.has(flag::ACK) {
             self.take_options(segment);
-            self.rcv_nxt = 1;
+            self.arrivals.begin();
             self.established(now, segment);
             self.edge = 1;
             self.peer_window = u64::from(segment.window);
@@ -555,18 +518,17 @@ impl Endpoint {
         self.life_until = None;
         self.timer = None;
         self.backoff = 0;
-        if let Some(syn) = self.sent.pop_front() {
+        if let Some(syn) = self.sent.first().copied() {
             // RFC 6298 3 (Karn): no sample from a SYN that was repeated, unless timestamps tell.
             if let Some(rtt) = self.round_trip(now, segment, &syn) {
-                self.sample(rtt);
+                self.round_trips.sample(rtt);
             } else if self.stack.initial_window > 1 {
                 // RFC 5681 3.1: "if the SYN or SYN/ACK is lost, the initial window ... must be one segment".
                 self.congestion = Congestion::new(self.stack.congestion, self.mss, 1);
             }
         }
         self.sent.clear();
-        self.pipe = 0;
-        self.edge = self.edge.max(self.rcv_nxt);
+        self.edge = self.edge.max(self.arrivals.next());
         self.last_sent = now;
     }
 
@@ -592,7 +554,7 @@ impl Endpoint {
             return;
         }
         // A keep-alive (or a segment wholly old) has nothing new but wants an answer.
-        if segment.space() > 0 || segment.seq < self.rcv_nxt {
+        if segment.space() > 0 || segment.seq < self.arrivals.next() {
             self.on_data(now, segment, out);
         }
         self.transmit(now, out);
@@ -623,7 +585,7 @@ impl Endpoint {
             return;
         }
         let window = u64::from(segment.window) << self.peer_shift;
-        let newly_sacked = self.use_sack && self.mark_sacked(segment);
+        let newly_sacked = self.use_sack && self.sent.sack(segment);
         if segment.ack > self.una {
             self.on_new_ack(now, segment);
         } else if segment.ack == self.una
@@ -645,108 +607,44 @@ impl Endpoint {
         self.detect_losses();
     }
 
-    fn mark_sacked(&mut self, segment: &Segment) -> bool {
-        let mut newly = false;
-        for &(left, right) in segment.sacks() {
-            if right <= segment.ack {
-                continue; // D-SACK
-            }
-            for sent in &mut self.sent {
-                if !sent.sacked && sent.seq >= left && sent.end() <= right {
-                    if sent.in_pipe() {
-                        self.pipe -= u64::from(sent.len);
-                    }
-                    sent.sacked = true;
-                    newly = true;
-                    self.any_sacked = true;
-                }
-            }
-        }
-        newly
-    }
-
     fn on_new_ack(&mut self, now: Time, segment: &Segment) {
         let acked = segment.ack - self.una;
         let limited = self.nxt - self.una + u64::from(self.mss) > self.congestion.window();
-        let mut oldest = None;
-        while let Some(front) = self.sent.front_mut() {
-            if front.end() > segment.ack {
-                if front.seq < segment.ack {
-                    let part = (segment.ack - front.seq) as u32;
-                    if front.in_pipe() {
-                        self.pipe -= u64::from(part);
-                    }
-                    front.seq += u64::from(part);
-                    front.len -= part;
-                }
-                break;
-            }
-            if front.in_pipe() {
-                self.pipe -= u64::from(front.len);
-            }
-            oldest.get_or_insert(*front);
-            self.sent.pop_front();
-        }
+        let oldest = self.sent.acknowledge(segment.ack);
         if let Some(rtt) = oldest.and_then(|sent| self.round_trip(now, segment, &sent)) {
-            self.sample(rtt);
+            self.round_trips.sample(rtt);
         }
         self.una = segment.ack;
         self.dup_acks = 0;
         self.backoff = 0;
         self.probed = false;
-        if self.sent.is_empty() {
-            self.any_sacked = false;
-        }
         match self.phase {
-            Phase::Open if limited => self.congestion.on_ack(now, acked, self.srtt),
+            Phase::Open if limited => self.congestion.on_ack(now, acked, self.round_trips.smoothed()),
             Phase::Open => {}
             _ if segment.ack >= self.recover => self.phase = Phase::Open,
             // RFC 6582 3.2: a partial ACK says that the next segment was lost as well.
             Phase::Recovery => {
                 if !self.use_sack {
-                    self.lose_front();
+                    self.sent.lose_first();
                 }
             }
-            Phase::Loss => self.congestion.on_ack(now, acked, self.srtt),
+            Phase::Loss => self.congestion.on_ack(now, acked, self.round_trips.smoothed()),
         }
         self.timer = None;
         self.arm(now);
     }
 
-    /// RFC 6675 4 (IsLost, counted in segments), or three duplicate ACKs.
+    /// What later segments have overtaken by SACK, or three duplicate ACKs.
     fn detect_losses(&mut self) {
-        let mut found = false;
-        if self.use_sack {
-            if self.any_sacked {
-                let mut above = 0;
-                for sent in self.sent.iter_mut().rev() {
-                    if sent.sacked {
-                        above += 1;
-                    } else if above >= DUP_THRESH && !sent.lost {
-                        sent.lost = true;
-                        self.pipe -= u64::from(sent.len);
-                        found = true;
-                    }
-                }
-            }
-        } else if self.dup_acks == DUP_THRESH && self.phase == Phase::Open {
-            found = self.lose_front();
-        }
+        let found = if self.use_sack {
+            self.sent.lose_sacked_over()
+        } else {
+            self.dup_acks == DUP_THRESH && self.phase == Phase::Open && self.sent.lose_first()
+        };
         if found && self.phase == Phase::Open {
             self.phase = Phase::Recovery;
             self.recover = self.nxt;
             self.congestion.on_loss(self.nxt - self.una);
-        }
-    }
-
-    fn lose_front(&mut self) -> bool {
-        match self.sent.front_mut() {
-            Some(front) if !front.lost => {
-                front.lost = true;
-                self.pipe -= u64::from(front.len);
-                true
-            }
-            _ => false,
         }
     }
 
@@ -755,49 +653,42 @@ impl Endpoint {
         if segment.has(flag::FIN) {
             self.fin_at = Some(end);
         }
-        let had_islands = !self.islands.is_empty();
+        let had_islands = self.arrivals.has_islands();
         let space = start < end;
-        if end <= self.rcv_nxt && !(segment.has(flag::FIN) && !self.fin_received && end == self.rcv_nxt) {
+        if end <= self.arrivals.next() && !(segment.has(flag::FIN) && !self.fin_received && end == self.arrivals.next())
+        {
             // Old: acknowledged at once, with a D-SACK of what came twice.
-            self.d_sack = space.then_some((start, end));
+            self.arrivals.again(space.then_some((start, end)));
             self.send_ack(now, out);
             return;
         }
-        if start > self.rcv_nxt {
+        if start > self.arrivals.next() {
             if end > self.edge {
                 self.send_ack(now, out);
                 return;
             }
             if space {
-                self.add_island(start, end);
+                self.arrivals.ahead(start, end);
             }
             self.send_ack(now, out);
             return;
         }
         // A segment beyond the window is cut; one byte into a closed window is not taken.
         let end = end.min(self.edge);
-        if end <= self.rcv_nxt && space {
+        if end <= self.arrivals.next() && space {
             self.send_ack(now, out);
             return;
         }
-        let before = self.rcv_nxt;
-        self.rcv_nxt = self.rcv_nxt.max(end);
-        while let Some(&(left, right)) = self.islands.first() {
-            if left > self.rcv_nxt {
-                break;
-            }
-            self.rcv_nxt = self.rcv_nxt.max(right);
-            self.islands.remove(0);
-        }
-        if self.rcv_nxt > before {
+        let arrived = self.arrivals.in_order(end);
+        if arrived > 0 {
             self.data_at = Some(now);
-            self.unread += self.rcv_nxt - before;
+            self.unread += arrived;
             out.notes.push(Note::Readable);
         }
-        if self.fin_at == Some(self.rcv_nxt) && !self.fin_received {
+        if self.fin_at == Some(self.arrivals.next()) && !self.fin_received {
             self.fin_received = true;
             self.fin_was_first = self.nxt > self.stream_end;
-            self.rcv_nxt += 1;
+            self.arrivals.end();
             out.notes.push(Note::Eof);
             self.send_ack(now, out);
             return;
@@ -811,28 +702,13 @@ impl Endpoint {
         }
     }
 
-    fn add_island(&mut self, start: u64, end: u64) {
-        let (mut start, mut end) = (start, end);
-        self.islands.retain(|&(left, right)| {
-            let touches = left <= end && right >= start;
-            if touches {
-                start = start.min(left);
-                end = end.max(right);
-            }
-            !touches
-        });
-        let place = self.islands.partition_point(|&(left, _)| left < start);
-        self.islands.insert(place, (start, end));
-        self.newest_island = start;
-    }
-
     // ---- sending ----
 
     fn transmit(&mut self, now: Time, out: &mut Output) {
         if self.state != State::Established {
             return;
         }
-        if self.sent.is_empty() && self.srtt > 0 && now - self.last_sent > self.rto() {
+        if self.sent.is_empty() && self.round_trips.is_known() && now - self.last_sent > self.rto() {
             self.congestion.on_idle(self.stack.initial_window);
         }
         self.transmit_lost(now, out);
@@ -845,12 +721,12 @@ impl Endpoint {
             return;
         }
         for index in 0..self.sent.len() {
-            let sent = self.sent[index];
-            if !sent.lost || sent.resent || sent.sacked {
+            let sent = self.sent.get(index);
+            if !sent.is_missing() {
                 continue;
             }
             // The first goes whatever the window says.
-            if self.pipe > 0 && index > 0 && self.pipe + u64::from(sent.len) > self.congestion.window() {
+            if self.sent.pipe() > 0 && index > 0 && self.sent.pipe() + u64::from(sent.len) > self.congestion.window() {
                 return;
             }
             self.resend(now, index, out);
@@ -858,17 +734,7 @@ impl Endpoint {
     }
 
     fn resend(&mut self, now: Time, index: usize, out: &mut Output) {
-        let sent = &mut self.sent[index];
-        let in_pipe_before = sent.in_pipe();
-        sent.transmissions += 1;
-        sent.at = now;
-        if sent.lost {
-            sent.resent = true;
-        }
-        if !in_pipe_before && sent.in_pipe() {
-            self.pipe += u64::from(sent.len);
-        }
-        let (seq, len, flags) = (sent.seq, sent.len, sent.flags);
+        let Sent { seq, len, flags, .. } = self.sent.resend(now, index);
         let segment = self.segment(now, seq, len, flags);
         self.emit(now, segment, out);
     }
@@ -880,7 +746,7 @@ impl Endpoint {
             let len = mss.min(self.stream_end - self.nxt);
             let flight = self.nxt - self.una;
             let usable = window_edge.saturating_sub(self.nxt);
-            if self.pipe > 0 && self.pipe + len > self.congestion.window() {
+            if self.sent.pipe() > 0 && self.sent.pipe() + len > self.congestion.window() {
                 break;
             }
             if flight > 0 && flight + len > self.stack.send_buffer {
@@ -926,17 +792,7 @@ impl Endpoint {
     }
 
     fn record(&mut self, now: Time, segment: &Segment) {
-        self.sent.push_back(Sent {
-            seq: segment.seq,
-            len: segment.len,
-            flags: segment.flags,
-            at: now,
-            transmissions: 1,
-            sacked: false,
-            lost: false,
-            resent: false,
-        });
-        self.pipe += u64::from(segment.len);
+        self.sent.push(now, segment);
         self.nxt = self.nxt.max(segment.seq + segment.space());
     }
 
@@ -958,7 +814,7 @@ impl Endpoint {
         };
         let segment = Segment {
             flags,
-            ack: self.rcv_nxt,
+            ack: self.arrivals.next(),
             window: stack.window_bytes.min(65535) as u16,
             syn: SynOptions {
                 mss: Some(stack.mss),
@@ -974,11 +830,10 @@ impl Endpoint {
             stack.syn_timeout_s
         });
         let wait = (first_wait << self.backoff.min(16)).min(2 * MAX_WAIT);
-        if let Some(syn) = self.sent.front_mut() {
-            syn.transmissions += 1;
-            syn.at = now;
-        } else {
+        if self.sent.is_empty() {
             self.record(now, &segment);
+        } else {
+            self.sent.resend(now, 0);
         }
         self.timer = Some((now + wait, Timer::Retransmission));
         self.last_sent = now;
@@ -1018,7 +873,7 @@ impl Endpoint {
     fn window_now(&self) -> u64 {
         let most = 65535u64 << self.own_shift;
         let free = u64::from(self.stack.window_bytes).saturating_sub(self.unread).min(most);
-        let told = self.edge.saturating_sub(self.rcv_nxt);
+        let told = self.edge.saturating_sub(self.arrivals.next());
         // RFC 9293 3.8.6.2.2: the edge does not creep, and never goes back.
         let worth = (u64::from(self.stack.window_bytes) / 2).min(u64::from(self.mss));
         let window = if free >= told + worth || free >= u64::from(self.stack.window_bytes) {
@@ -1037,13 +892,13 @@ impl Endpoint {
     /// A segment with everything that acknowledges; whatever waited to be acknowledged does so no more.
     fn segment(&mut self, now: Time, seq: u64, len: u32, flags: u8) -> Segment {
         let window = self.window_now();
-        self.edge = self.edge.max(self.rcv_nxt + window);
-        self.acked_to = self.rcv_nxt;
+        self.edge = self.edge.max(self.arrivals.next() + window);
+        self.acked_to = self.arrivals.next();
         self.ack_at = None;
         self.unacked_segments = 0;
         let mut segment = Segment {
             seq,
-            ack: self.rcv_nxt,
+            ack: self.arrivals.next(),
             len,
             flags,
             window: (window >> self.own_shift) as u16,
@@ -1056,26 +911,13 @@ impl Endpoint {
         segment
     }
 
-    /// RFC 2018 4: the block of the newest segment first; RFC 2883: a D-SACK before all.
     fn add_sack(&mut self, segment: &mut Segment) {
         let room = if segment.timestamps.is_some() {
             MAX_SACK_BLOCKS - 1
         } else {
             MAX_SACK_BLOCKS
         };
-        let newest = self.newest_island;
-        let first = self
-            .islands
-            .iter()
-            .find(|island| (island.0..island.1).contains(&newest));
-        let others = self.islands.iter().filter(|island| Some(*island) != first);
-        let blocks = self
-            .d_sack
-            .take()
-            .into_iter()
-            .chain(first.copied())
-            .chain(others.copied());
-        for block in blocks.take(room) {
+        for block in self.arrivals.blocks().take(room) {
             segment.sack[segment.sack_blocks] = block;
             segment.sack_blocks += 1;
         }
@@ -1106,11 +948,11 @@ impl Endpoint {
         }
         let rto = (self.rto() << self.backoff.min(16)).min(MAX_WAIT);
         let mut timer = (now + rto, Timer::Retransmission);
-        let may_probe = self.stack.tail_loss_probe && self.use_sack && self.srtt > 0 && !self.probed;
+        let may_probe = self.stack.tail_loss_probe && self.use_sack && self.round_trips.is_known() && !self.probed;
         if may_probe && self.phase == Phase::Open && self.backoff == 0 {
             // RFC 8985 7.2; a single segment may be waiting for a delayed ACK.
             let single = if self.sent.len() == 1 { from_ms(200.0) } else { 0 };
-            let wait = 2 * self.srtt + single;
+            let wait = 2 * self.round_trips.smoothed() + single;
             if wait < rto {
                 timer = (now + wait, Timer::Probe);
             }
@@ -1119,15 +961,7 @@ impl Endpoint {
     }
 
     fn rto(&self) -> Time {
-        if self.srtt == 0 {
-            return from_s(self.stack.initial_rto_s);
-        }
-        let floor = from_ms(self.stack.min_rto_ms);
-        if self.stack.min_rto_is_variance {
-            self.srtt + (4 * self.rttvar).max(floor)
-        } else {
-            (self.srtt + 4 * self.rttvar).max(floor)
-        }
+        self.round_trips.timeout(&self.stack)
     }
 
     /// The round trip that an ACK shows: not of what was sent twice (RFC 6298 3, Karn) unless a timestamp tells.
@@ -1138,18 +972,6 @@ impl Endpoint {
         let (_, echo) = ack.timestamps.filter(|_| self.use_timestamps)?;
         let elapsed = self.clock(now).wrapping_sub(echo);
         Some((u64::from(elapsed) * 1_000_000).min(MAX_WAIT))
-    }
-
-    /// RFC 6298 2.2 and 2.3.
-    fn sample(&mut self, rtt: Time) {
-        let rtt = rtt.max(1);
-        if self.srtt == 0 {
-            self.srtt = rtt;
-            self.rttvar = rtt / 2;
-        } else {
-            self.rttvar = (3 * self.rttvar + self.srtt.abs_diff(rtt)) / 4;
-            self.srtt = (7 * self.srtt + rtt) / 8;
-        }
     }
 
     /// Milliseconds, for timestamps.

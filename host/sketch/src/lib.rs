@@ -2,8 +2,7 @@
 //! times per service, destinations that are sent most.
 //!
 //! Exact, and written without a look at the card's kernels (`hw/hls`), which are held to it: bursts and histograms are
-//! to be equal, the kernels' sketch is to keep its bound ([`talkers::EPSILON`], [`talkers::DELTA`]). What each figure
-//! means stands in `docs/src/hls.md`.
+//! to be equal, the kernels' sketch is to keep its bound (`hw/hls/test`). What each figure means stands in `docs/src/hls.md`.
 //!
 //! [`word`] makes the kernels' input from packets and the records that the flow engine made of them; [`Statistics`]
 //! takes words and gives an [`Interval`] for every 100 ms with packets; [`Recorder`] is all of it beside an engine, and

@@ -7,11 +7,6 @@ use weir_record::tcp_flag;
 
 use crate::Word;
 
-/// The sketch of the card's kernel: with N the sum of a weight over all destinations, an estimate is at least the true
-/// value, and more than `EPSILON` N above it with a chance of at most [`DELTA`].
-pub const EPSILON: f64 = std::f64::consts::E / 4096.0;
-/// See [`EPSILON`]: e⁻⁴.
-pub const DELTA: f64 = 0.018_315_638_888_734_18;
 /// Destinations that the kernel names for each weight.
 pub const TOP: usize = 16;
 
@@ -49,21 +44,6 @@ impl Talkers {
         all.sort_by_key(|(key, sent)| (std::cmp::Reverse(sent[weight]), *key));
         all.truncate(count);
         all
-    }
-
-    /// Whether estimates of all destinations keep the bound of the sketch: none below the truth, and no more than the
-    /// stated share over it.
-    pub fn bound_kept(&self, weight: usize, estimate: impl Fn(&[u8; 16]) -> u64) -> bool {
-        let slack = EPSILON * self.totals()[weight] as f64;
-        let mut over = 0_usize;
-        for (key, sent) in &self.0 {
-            let estimated = estimate(key);
-            if estimated < sent[weight] {
-                return false;
-            }
-            over += usize::from((estimated - sent[weight]) as f64 > slack);
-        }
-        over as f64 <= DELTA * self.0.len() as f64
     }
 }
 
@@ -111,15 +91,6 @@ mod tests {
             });
         }
         assert_eq!(talkers, Talkers::default());
-    }
-
-    #[test]
-    fn the_bound_is_one_sided() {
-        let mut talkers = Talkers::default();
-        talkers.add(&packet(1, 4096, 0));
-        assert!(talkers.bound_kept(1, |_| 4096 + 2));
-        assert!(!talkers.bound_kept(1, |_| 4096 + 3));
-        assert!(!talkers.bound_kept(1, |_| 4095));
     }
 
     proptest! {

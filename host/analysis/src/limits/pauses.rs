@@ -62,37 +62,10 @@ impl Transfer {
 
     /// The time between two blocks of a transfer.
     pub(super) fn pause(&mut self, tail: BlockTail, b: &Block, path: &Path) {
+        if self.waited_for_window(&tail, b, path) {
+            return;
+        }
         let gap = b.first.saturating_sub(tail.last);
-        if tail.fills_any && tail.last >= self.recovering {
-            self.edges.went_on(tail.last, tail.end, b.first, path);
-        }
-        let is_late = || {
-            let heard = self.edges.has_room_since(tail.end, path);
-            heard.is_none_or(|heard| b.first <= heard.saturating_add(path.late()))
-        };
-        if tail.is_cut && gap >= SHORTEST_PAUSE && is_late() {
-            // There was more to send as soon as it heard of room.
-            self.full = None;
-            if gap >= path.round_trip() / 8 {
-                self.filled_window(&tail, b.first, path);
-            }
-            self.span(tail.last, b.first, Cause::ReceiverWindow, path);
-            return;
-        }
-        if self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
-            self.full = None;
-            if gap >= path.round_trip() / 8 {
-                self.filled_window(&tail, b.first, path);
-            }
-            self.window_pause(tail.last, b.first, tail.end, path);
-            return;
-        }
-        if tail.fills_small && gap >= path.least_pause() {
-            // Nor does its ACK let a segment go: a sender may wait for a timer then (RFC 1122 4.2.3.4).
-            self.bursts.restart(b.first);
-            self.span(tail.last, b.first, Cause::SmallWindow, path);
-            return;
-        }
         let now = self.trip_now(path);
         if !tail.pushed || gap < path.least_pause() {
             self.bursts.gap(gap, b.first, now);
@@ -117,30 +90,68 @@ impl Transfer {
                 || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST)
                 || unasked =>
             {
-                Cause::Application
+                let is_doubtful = unasked || small && self.may_have_waited(&tail, b, path);
+                return self.had_nothing(&tail, b, is_doubtful, path);
             }
-            _ => Cause::SendBuffer,
+            _ if self.is_paced(&tail, b, now, path) => return self.bursts.gap(gap, b.first, now),
+            _ => return self.had_sent_all(&tail, b, path),
         };
-        if cause == Cause::Application {
-            self.bursts.restart(b.first);
-            let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
-            if unasked || small && self.may_have_waited(&tail, b, path) || path.may_be_unasked(gap) {
-                self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
-            }
-            self.pending.longest = self.pending.longest.max(gap);
-            if gap > USER_THINK {
-                self.pending.quiet = self.pending.quiet.saturating_add(gap);
-            }
-            self.span(tail.last, to, cause, path);
-            self.idle(to, b.first, path);
-            return;
+        self.bursts.restart(b.first);
+        self.span(tail.last, b.first, cause, path);
+    }
+
+    /// Whether the receiver's window kept the sender from `tail` on: it was full, or too small for a segment.
+    fn waited_for_window(&mut self, tail: &BlockTail, b: &Block, path: &Path) -> bool {
+        let gap = b.first.saturating_sub(tail.last);
+        if tail.fills_any && tail.last >= self.recovering {
+            self.edges.went_on(tail.last, tail.end, b.first, path);
         }
-        if cause != Cause::SendBuffer {
-            self.bursts.restart(b.first);
-            self.span(tail.last, b.first, cause, path);
-            return;
+        let is_late = || {
+            let heard = self.edges.has_room_since(tail.end, path);
+            heard.is_none_or(|heard| b.first <= heard.saturating_add(path.late()))
+        };
+        // There was more to send as soon as it heard of room.
+        let is_cut = tail.is_cut && gap >= SHORTEST_PAUSE && is_late();
+        if is_cut || self.full.is_some_and(|full| full <= tail.last) && gap >= SHORTEST_PAUSE {
+            self.full = None;
+            if gap >= path.round_trip() / 8 {
+                self.filled_window(tail, b.first, path);
+            }
+            if is_cut {
+                self.span(tail.last, b.first, Cause::ReceiverWindow, path);
+            } else {
+                self.window_pause(tail.last, b.first, tail.end, path);
+            }
+            return true;
         }
-        let trip = path.round_trip();
+        if tail.fills_small && gap >= path.least_pause() {
+            // Nor does its ACK let a segment go: a sender may wait for a timer then (RFC 1122 4.2.3.4).
+            self.bursts.restart(b.first);
+            self.span(tail.last, b.first, Cause::SmallWindow, path);
+            return true;
+        }
+        false
+    }
+
+    /// The application wrote nothing behind `tail`; with doubt, something else may have kept what it wrote.
+    fn had_nothing(&mut self, tail: &BlockTail, b: &Block, is_doubtful: bool, path: &Path) {
+        let gap = b.first.saturating_sub(tail.last);
+        self.bursts.restart(b.first);
+        let to = self.all_acknowledged(tail.last, b.first, path).unwrap_or(b.first);
+        if is_doubtful || path.may_be_unasked(gap) {
+            self.pending.doubtful = self.pending.doubtful.saturating_add(gap);
+        }
+        self.pending.longest = self.pending.longest.max(gap);
+        if gap > USER_THINK {
+            self.pending.quiet = self.pending.quiet.saturating_add(gap);
+        }
+        self.span(tail.last, to, Cause::Application, path);
+        self.idle(to, b.first, path);
+    }
+
+    /// Whether the sender, or who shares a busy link with it, spaces what it sends; a round trip takes `now`, ns.
+    fn is_paced(&self, tail: &BlockTail, b: &Block, now: u64, path: &Path) -> bool {
+        let gap = b.first.saturating_sub(tail.last);
         let cycle = b.first.saturating_sub(self.bursts.since);
         let is_part = || {
             let of_flight = |flight| gap < now / 2 && u64::from(self.bursts.bytes) * (PIECES + 1) < u64::from(flight);
@@ -149,27 +160,27 @@ impl Transfer {
         };
         // Who shares a busy link waits for that, whatever else would hold it.
         let shares_link = self.busy_since.is_some_and(|since| since <= tail.last);
-        if shares_link
-            || cycle < trip / PIECES
+        shares_link
+            || cycle < path.round_trip() / PIECES
             || gap < self.bursts.longest(b.first, now).saturating_mul(2)
             || self.bursts.is_few(path) && is_part()
-        {
-            // Paced.
-            self.bursts.gap(gap, b.first, now);
-            return;
-        }
+    }
+
+    /// The sender had sent what it may: a congestion window, or a buffer, as later flights tell.
+    fn had_sent_all(&mut self, tail: &BlockTail, b: &Block, path: &Path) {
+        let (gap, trip) = (b.first.saturating_sub(tail.last), path.round_trip());
         let burst = self.bursts.bytes;
-        let is_flight = self.bursts.is_flight(&tail, b.first, path);
+        let is_flight = self.bursts.is_flight(tail, b.first, path);
         if is_flight && !tail.whole && self.bursts.nearly_filled() {
-            return self.ended_at_edge(&tail, b.first, path);
+            return self.ended_at_edge(tail, b.first, path);
         }
         let fills = is_flight && self.loss_flight == 0 && self.bursts.slow_start.fills(burst, path.payload);
         let filled = std::mem::replace(&mut self.bursts.fills, fills);
         if fills {
             self.pieces.filled(burst, path.payload, trip);
         }
-        let held = self.held(&tail, is_flight, path);
-        let had_room = self.had_room(&tail, is_flight, path);
+        let held = self.held(tail, is_flight, path);
+        let had_room = self.had_room(tail, is_flight, path);
         if had_room {
             self.bursts.slow_start.was_held();
         }
@@ -202,7 +213,7 @@ impl Transfer {
         let span = Span {
             from,
             to,
-            cause,
+            cause: Cause::SendBuffer,
             sure,
             flight: if is_flight { burst } else { 0 },
         };

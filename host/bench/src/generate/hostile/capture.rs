@@ -1,18 +1,13 @@
 //! The capture file that the hostile traffic goes into.
 
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::Error;
-
-const BUFFER: usize = 1 << 20;
+use crate::pcap::Output;
 
 /// A nanosecond pcap file, Ethernet; or a pcapng file with two interfaces.
 pub(super) struct Capture {
-    file: File,
-    path: PathBuf,
-    buffer: Vec<u8>,
+    output: Output,
     /// pcapng.
     pub interfaces: bool,
     pub frames: u64,
@@ -21,18 +16,15 @@ pub(super) struct Capture {
 
 impl Capture {
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let file = File::create(path).map_err(|e| Error::file("cannot create", path, &e))?;
-        let mut buffer = Vec::with_capacity(BUFFER + 16_384);
+        let mut output = Output::create(path)?;
         let interfaces = path.extension().is_some_and(|e| e == "pcapng");
         if interfaces {
-            section(&mut buffer);
+            section(&mut output)?;
         } else {
-            put(&mut buffer, &[0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1]);
+            output.pcap_header()?;
         }
         Ok(Self {
-            file,
-            path: path.to_owned(),
-            buffer,
+            output,
             interfaces,
             frames: 0,
             frame_bytes: 0,
@@ -47,48 +39,31 @@ impl Capture {
             // Enhanced packet block.
             let length = 32 + captured.next_multiple_of(4);
             let (high, low) = ((utc_ns >> 32) as u32, utc_ns as u32);
-            put(&mut self.buffer, &[6, length, interface, high, low, captured, wire]);
-            self.buffer.extend_from_slice(bytes);
+            self.output.words(&[6, length, interface, high, low, captured, wire])?;
+            self.output.bytes(bytes)?;
             let padding = bytes.len().next_multiple_of(4) - bytes.len();
-            self.buffer.extend_from_slice(&[0; 4][..padding]);
-            put(&mut self.buffer, &[length]);
+            self.output.bytes(&[0; 4][..padding])?;
+            self.output.words(&[length])?;
         } else {
-            let (seconds, ns) = (utc_ns / 1_000_000_000, utc_ns % 1_000_000_000);
-            put(&mut self.buffer, &[seconds as u32, ns as u32, captured, wire]);
-            self.buffer.extend_from_slice(bytes);
+            self.output.pcap_frame(utc_ns, captured, wire)?;
+            self.output.bytes(bytes)?;
         }
         self.frames += 1;
         self.frame_bytes += u64::from(wire);
-        if self.buffer.len() >= BUFFER {
-            self.flush()?;
-        }
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
-        self.file
-            .write_all(&self.buffer)
-            .map_err(|e| Error::file("cannot write", &self.path, &e))?;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    pub fn finish(mut self) -> Result<(u64, u64), Error> {
-        self.flush()?;
+    pub fn finish(self) -> Result<(u64, u64), Error> {
+        self.output.finish()?;
         Ok((self.frames, self.frame_bytes))
     }
 }
 
-fn put(buffer: &mut Vec<u8>, words: &[u32]) {
-    for word in words {
-        buffer.extend_from_slice(&word.to_le_bytes());
-    }
-}
-
 /// Section header and two interfaces (Ethernet) with times in ns.
-fn section(buffer: &mut Vec<u8>) {
-    put(buffer, &[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
+fn section(output: &mut Output) -> Result<(), Error> {
+    output.words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28])?;
     for _ in 0..2 {
-        put(buffer, &[1, 32, 1, 65_535, 0x0001_0009, 9, 0, 32]);
+        output.words(&[1, 32, 1, 65_535, 0x0001_0009, 9, 0, 32])?;
     }
+    Ok(())
 }
