@@ -7,11 +7,11 @@ use tokio::sync::Semaphore;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 use weir_messages::v1::{
-    Connection, Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse,
-    GetTimelineRequest, GetTimelineResponse, ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest,
-    ListFindingsResponse, ListPacketsRequest, ListPacketsResponse, ListSegmentsRequest, ListSegmentsResponse,
-    ListTransactionsRequest, ListTransactionsResponse, TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse,
-    WatchFindingsRequest, WatchFindingsResponse,
+    Finding, GetConnectionRequest, GetConnectionResponse, GetSummaryRequest, GetSummaryResponse, GetTimelineRequest,
+    GetTimelineResponse, ListConnectionsRequest, ListConnectionsResponse, ListFindingsRequest, ListFindingsResponse,
+    ListPacketsRequest, ListPacketsResponse, ListSegmentsRequest, ListSegmentsResponse, ListTransactionsRequest,
+    ListTransactionsResponse, TimeSlice, WatchConnectionsRequest, WatchConnectionsResponse, WatchFindingsRequest,
+    WatchFindingsResponse,
 };
 use weir_record::FlowId;
 
@@ -23,7 +23,7 @@ use crate::finding_feed;
 use crate::log::RecordLog;
 use crate::packets::{self, PacketTable};
 use crate::status;
-use crate::streams::{self, Streams};
+use crate::streams::Streams;
 use crate::token::{self, Purpose};
 use crate::v1::flow_service_server::FlowService;
 
