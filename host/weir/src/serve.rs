@@ -66,6 +66,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the daemon.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    say::without_waiting()?;
     let access = access::of(&args.access)?;
     let roots = match &args.webhook_ca {
         Some(path) => Roots::read(path).map_err(Failure::new)?,

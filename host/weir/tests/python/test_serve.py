@@ -1,5 +1,6 @@
 """weir serve when something around it fails: standard error, clients, the disk, interfaces."""
 
+import fcntl
 import json
 import os
 import re
@@ -94,6 +95,22 @@ def test_lines_that_cannot_be_written_are_given_up(tmp_path):
         assert daemon.sample("weir_analysis_records_total") == daemon.sample("weir_log_records_total") > 0
         daemon.end()
         assert subprocess.run([WEIR, "analyze", "nothing.pcap"], stderr=full, timeout=PATIENCE).returncode == 1
+
+
+def test_a_reader_of_its_lines_that_hangs_holds_nothing_up(tmp_path):
+    """As a terminal that is stopped, or a program behind a pipe."""
+    read, write = os.pipe()
+    os.write(write, bytes(fcntl.fcntl(write, fcntl.F_GETPIPE_SZ)))
+    with os.fdopen(write, "w") as full, Daemon(tmp_path, "--port", f"pcap:{DEMO}", stderr=full) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        assert daemon.sample("weir_findings_open") > 0
+        # A signal that ends it at once does so, too.
+        with socket.create_connection(("127.0.0.1", daemon.grpc)):
+            daemon.process.terminate()
+            time.sleep(1)
+            daemon.process.terminate()
+            assert daemon.process.wait(timeout=PATIENCE) == 1
+    os.close(read)
 
 
 def test_a_silent_connection_does_not_hold_up_the_end(tmp_path):
