@@ -596,3 +596,18 @@ def test_a_port_that_the_system_chooses_is_told(tmp_path):
         assert (run.returncode, run.stdout) == (0, "no events\n"), run.stderr
         daemon.terminate()
         assert daemon.wait(timeout=PATIENCE) == 0
+
+
+def test_a_start_that_fails_takes_no_number_of_a_start(tmp_path):
+    """What starts it again until its port is there would use all of them up."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other = ["--port", f"pcap:{DEMO}", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"]
+        for arguments, why in ((["--port", "eth:none"], "no such network interface"), (other, "cannot listen on")):
+            command = [WEIR, "serve", *arguments, "--data", tmp_path / "data", "--store", tmp_path / "store"]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+            assert run.returncode == 1 and why in run.stderr, run.stderr
+    for start in (1, 2):
+        with Daemon(tmp_path, "--port", f"pcap:{DEMO}", "--store", tmp_path / "store") as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+            assert daemon.sample("weir_boot_epoch") == start
+            daemon.end()
