@@ -770,6 +770,7 @@ fn analyze(
     let Shown {
         log,
         capture,
+        appliance,
         is_inline,
         ..
     } = *shown;
@@ -779,7 +780,7 @@ fn analyze(
         ..Config::default()
     });
     let mut batch = Watched::live(batch, WINDOW);
-    let mut changes = Changes::default();
+    let mut changes = Changes::behind(appliance.numbers_before());
     let mut now = 0;
     let mut bytes = Vec::new();
     let mut records = Vec::with_capacity(READ);
