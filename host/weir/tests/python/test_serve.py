@@ -565,6 +565,8 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space, 
         (["serve", "--port", "eth:lo", "--log-mib", "0"], "0 is not in 1..="),
         (["serve", "--port", "eth:lo", "--log-mib", str(1 << 44)], "is not in 1..="),
         (["serve", "--port", "eth:lo", "--store", "s", "--tap", "a/b"], "cannot name a tap"),
+        (["serve", "--port", "eth:lo", "--store", "s", "--keep-days", "0"], "0 is not in 1.."),
+        (["store", "compact", "--store", "s", "--keep-mib", "0"], "0 is not in 1.."),
         (
             ["query", "status", "--filter", "turns > 1"],
             "--filter is for connections, transactions, segments and findings",
