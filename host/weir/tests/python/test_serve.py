@@ -1,5 +1,6 @@
 """weir serve when something around it fails: standard error, clients, the disk, interfaces."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -459,7 +460,10 @@ def small_disk(tmp_path):
 
 def fill(disk):
     """Somebody else takes what is left."""
-    (disk / "other").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+    with (disk / "other").open("wb", buffering=0) as other, contextlib.suppress(OSError):
+        # How much that is may change meanwhile.
+        while True:
+            other.write(bytes(4096))
 
 
 def test_an_inline_path_begins_when_nothing_can_be_kept_of_it(tmp_path, space, small_disk):
