@@ -236,6 +236,14 @@ impl RecordLog {
         Ok(())
     }
 
+    /// Give the epoch back, if nothing was appended in it: the next opening begins it again.
+    pub fn give_back_epoch(&self) -> Result<(), LogError> {
+        if self.not_open.is_some() || self.appended() > 0 {
+            return Ok(());
+        }
+        self.begin_epoch_at(self.epoch() - 1)
+    }
+
     /// Identity of the log, kept for its life.
     pub fn id(&self) -> u64 {
         self.id

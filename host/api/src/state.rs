@@ -150,13 +150,17 @@ pub struct ApplianceState {
 impl ApplianceState {
     /// Of a daemon that started now.
     pub fn new(start_time: Timestamp) -> Self {
-        // A client knows the number of an event of the daemon before: none of this one's may be the same, or below.
-        let before = u64::try_from(start_time.unix_nanos() / 1000).unwrap_or(0);
         Self {
             start_time,
-            events: Events::behind(before),
+            events: Events::behind(numbers_of(start_time)),
             ..Self::default()
         }
+    }
+
+    /// Numbers of what this daemon tells are behind this one: who knows some of the daemon before takes none of this one's for
+    /// the same, or for known.
+    pub fn numbers_before(&self) -> u64 {
+        numbers_of(self.start_time)
     }
 
     /// Renew what is known of the card.
@@ -190,6 +194,11 @@ impl ApplianceState {
             card: self.card(),
         }
     }
+}
+
+/// Of a daemon that started then: the microsecond. No daemon tells a million things a second for all its life.
+fn numbers_of(start_time: Timestamp) -> u64 {
+    u64::try_from(start_time.unix_nanos() / 1000).unwrap_or(0)
 }
 
 /// Memory of this process, from `/proc/self/status` (proc(5), VmRSS in kB).

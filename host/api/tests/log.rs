@@ -96,6 +96,29 @@ fn openings_without_records_leave_one_file() {
 }
 
 #[test]
+fn an_epoch_that_was_given_back_is_begun_again() {
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        let log = open(directory.path(), 1 << 20);
+        assert_eq!(log.epoch(), 1);
+        log.give_back_epoch().unwrap();
+    }
+    let log = open(directory.path(), 1 << 20);
+    let id = log.id();
+    log.append(&records(0, 10)).unwrap();
+    // It has records: they keep it.
+    log.give_back_epoch().unwrap();
+    drop(log);
+    for _ in 0..3 {
+        let log = open(directory.path(), 1 << 20);
+        assert_eq!((log.id(), log.epoch(), log.next_position()), (id, 2, 10));
+        assert_eq!(read_all(&log, 0), (records(0, 10), vec![]));
+        log.give_back_epoch().unwrap();
+    }
+    assert_eq!(files(directory.path()).len(), 2);
+}
+
+#[test]
 fn an_epoch_begun_in_between_is_as_one_of_an_opening() {
     let directory = tempfile::tempdir().unwrap();
     let log = open(directory.path(), 1 << 20);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::Agent;
 use ureq::http::Uri;
@@ -26,6 +26,8 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(16),
     Duration::from_secs(32),
 ];
+/// How long the end of the daemon waits for all that is left: as long nobody forwards on an inline link.
+const LAST: Duration = Duration::from_secs(5);
 /// How often the store is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -117,6 +119,9 @@ pub struct Webhook<'a> {
     url: &'a Url,
     counters: &'a WebhookCounters,
     pauses: &'a [Duration],
+    last: Duration,
+    /// Until when posts may take, once it is time to stop.
+    until: Option<Instant>,
     agent: Agent,
     /// The last post failed: said once.
     is_away: bool,
@@ -127,7 +132,6 @@ impl<'a> Webhook<'a> {
     pub fn new(url: &'a Url, roots: Roots, counters: &'a WebhookCounters) -> Self {
         let tls = TlsConfig::builder().root_certs(roots.0).build();
         let config = Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
             .http_status_as_error(false)
             .max_redirects(0)
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
@@ -137,14 +141,15 @@ impl<'a> Webhook<'a> {
             url,
             counters,
             pauses: &PAUSES,
+            last: LAST,
+            until: None,
             agent: config.into(),
             is_away: false,
         }
     }
 
     /// Post every change of a finding until it is time to `stop`; then each that is left is tried once, up to the first
-    /// that is not taken. `say` is told when the
-    /// receiver goes away and comes back, and what it refused.
+    /// that is not taken, for a short while. `say` is told when the receiver goes away and comes back, and what it refused.
     pub fn run(mut self, facts: &dyn Facts, stop: impl Fn() -> bool, say: impl Fn(String)) {
         let mut told = 0;
         loop {
@@ -168,9 +173,14 @@ impl<'a> Webhook<'a> {
             for (done, change) in changes.iter().enumerate() {
                 told += 1;
                 let is_taken = self.deliver(change, &stop, &say);
-                if !is_taken && stop() {
-                    // A receiver that is away must not hold up the end of the daemon.
-                    let left = (changes.len() - done - 1) as u64;
+                if !stop() {
+                    continue;
+                }
+                // A receiver that is away or slow must not hold up the end of the daemon.
+                let now = Instant::now();
+                let until = *self.until.get_or_insert(now + self.last);
+                let left = (changes.len() - done - 1) as u64;
+                if left > 0 && (!is_taken || now >= until) {
                     self.counters.refused.fetch_add(left, Ordering::Relaxed);
                     say(format!(
                         "webhook {}: {left} more changes of findings are given up at the end",
@@ -211,14 +221,19 @@ impl<'a> Webhook<'a> {
     fn post(&self, change: &FindingChange) -> Result<(), Failed> {
         let failed = |cause: String, is_final| Failed { cause, is_final };
         let body = serde_json::to_vec(change).map_err(|error| failed(error.to_string(), true))?;
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.map_or(TIMEOUT, |left| left.min(TIMEOUT));
         let answer = self
             .agent
             .post(&self.url.0)
+            .config()
+            .timeout_global(Some(timeout))
+            .build()
             .header("content-type", "application/json")
             .send(&body)
             .map_err(|error| {
                 let cause = match error {
-                    ureq::Error::Timeout(_) => format!("no answer within {} s", TIMEOUT.as_secs()),
+                    ureq::Error::Timeout(_) => format!("no answer within {:.1} s", timeout.as_secs_f64()),
                     error => error.to_string(),
                 };
                 failed(cause, false)
@@ -265,29 +280,32 @@ mod tests {
         ids.map(change).collect()
     }
 
+    /// Answers a post with this status, after a while, and returns its body.
+    fn answer(listener: &TcpListener, status: u16, after: Duration) -> FindingChange {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut reader = BufReader::new(&mut stream);
+        let (mut line, mut length) = (String::new(), 0);
+        while reader.read_line(&mut line).expect("a header") > 2 {
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().expect("a length");
+            }
+            line.clear();
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("a body");
+        std::thread::sleep(after);
+        // Who posted may have given up.
+        let _ = write!(
+            stream,
+            "HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        serde_json::from_slice(&body).expect("a change")
+    }
+
     /// Answers each post with the next status and returns the bodies.
     fn receiver(listener: &TcpListener, statuses: &[u16]) -> Vec<FindingChange> {
-        let mut bodies = Vec::new();
-        for status in statuses {
-            let (mut stream, _) = listener.accept().expect("a connection");
-            let mut reader = BufReader::new(&mut stream);
-            let (mut line, mut length) = (String::new(), 0);
-            while reader.read_line(&mut line).expect("a header") > 2 {
-                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = value.trim().parse().expect("a length");
-                }
-                line.clear();
-            }
-            let mut body = vec![0; length];
-            reader.read_exact(&mut body).expect("a body");
-            bodies.push(serde_json::from_slice(&body).expect("a change"));
-            write!(
-                stream,
-                "HTTP/1.1 {status} X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-            )
-            .expect("an answer");
-        }
-        bodies
+        let answer = |&status| answer(listener, status, Duration::ZERO);
+        statuses.iter().map(answer).collect()
     }
 
     /// What a receiver with these answers got of so many changes, the counters, and what was said.
@@ -366,6 +384,36 @@ mod tests {
         );
         assert_eq!(counters.get(), [0, 0, 5, 0]);
         assert_eq!(said.into_inner().expect("no panic").len(), 2);
+    }
+
+    #[test]
+    fn a_slow_receiver_does_not_hold_up_the_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url: Url = format!("http://{}/", listener.local_addr().expect("an address"))
+            .parse()
+            .expect("a URL");
+        // It goes with the test.
+        std::thread::spawn(move || {
+            loop {
+                answer(&listener, 204, Duration::from_millis(100));
+            }
+        });
+        let facts = FactStore::new(Limits::default());
+        facts.change_findings(changes(1..101));
+        let (counters, said) = (WebhookCounters::default(), Mutex::new(Vec::new()));
+        let mut webhook = Webhook::new(&url, Roots::default(), &counters);
+        webhook.last = Duration::from_millis(250);
+        let begin = Instant::now();
+        webhook.run(&facts, || true, |text| said.lock().expect("no panic").push(text));
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        let [delivered, retries, given_up, overrun] = counters.get();
+        assert!(delivered > 0 && given_up > 0, "{:?}", counters.get());
+        assert_eq!((delivered + given_up, retries, overrun), (100, 0, 0));
+        let said = said.into_inner().expect("no panic").concat();
+        assert!(
+            said.contains("more changes of findings are given up at the end"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -31,6 +31,14 @@ struct Open {
 }
 
 impl Changes {
+    /// None is open; the first has the number behind this one.
+    pub fn behind(number: u64) -> Self {
+        Self {
+            ids: number,
+            ..Self::default()
+        }
+    }
+
     /// What has changed, given what is found at `now` (TAI ns).
     pub fn renew(&mut self, now: u64, found: &[Finding]) -> Vec<FindingChange> {
         let mut out = Vec::new();

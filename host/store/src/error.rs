@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
+/// What to do when nobody knows which files count.
+pub(crate) const PUT_BACK: &str = "Put back the whole store from a copy, or move it aside and begin another: its Parquet \
+                                   files can be read without a manifest";
+/// Why a file with another checksum than it was written with is damaged.
+pub(crate) const OTHER_BYTES: &str = "its bytes are not those that were written (CRC-32)";
+
 /// An error of the store; says which file, what was tried and what to do.
 #[derive(Debug)]
 pub enum StoreError {
@@ -143,8 +149,7 @@ impl fmt::Display for StoreError {
             Self::Columns { path, why } => write!(f, "store: {} was written by another version: {why}", path.display()),
             Self::Incomplete { path, why } => write!(
                 f,
-                "store: commits are missing in the manifest of {}: {why}; nothing was changed. Put back the whole store \
-                 from a copy, or move it aside and begin another: its Parquet files can be read without a manifest",
+                "store: commits are missing in the manifest of {}: {why}; nothing was changed. {PUT_BACK}",
                 path.display()
             ),
             Self::Format { path, found } => write!(

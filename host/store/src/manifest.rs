@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{OTHER_BYTES, PUT_BACK};
 use crate::files::entries;
 use crate::tables::Table;
 use crate::{StoreError, hour};
@@ -418,19 +419,42 @@ fn read_commit(folder: &Path, number: u64) -> Result<Option<Commit>, StoreError>
     }
 }
 
+/// Begins the last member of each file of the manifest: the CRC-32 of all bytes before it.
+const SUM: &[u8] = b",\"crc32\":";
+
 fn parse<T: for<'de> Deserialize<'de>>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(text).map_err(|error| StoreError::Damaged {
+    let damaged = |why: String| StoreError::Damaged {
         path: path.to_owned(),
-        why: error.to_string(),
-    })
+        why: format!("{why}; nothing was changed. {PUT_BACK}"),
+    };
+    let value = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
+    match summed(text) {
+        Some((bytes, sum)) if crc32fast::hash(bytes) != sum => Err(damaged(OTHER_BYTES.into())),
+        // An older version kept none.
+        _ => Ok(value),
+    }
+}
+
+/// The bytes that have a checksum, and that.
+fn summed(text: &[u8]) -> Option<(&[u8], u32)> {
+    let begin = text.windows(SUM.len()).rposition(|bytes| bytes == SUM)?;
+    let digits = text[begin + SUM.len()..].strip_suffix(b"}")?;
+    Some((&text[..begin], std::str::from_utf8(digits).ok()?.parse().ok()?))
 }
 
 /// The bytes of a file of the manifest.
 pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
-    serde_json::to_vec(value).map_err(|error| StoreError::Damaged {
+    let mut text = serde_json::to_vec(value).map_err(|error| StoreError::Damaged {
         path: path.to_owned(),
         why: error.to_string(),
-    })
+    })?;
+    // The brace that ends it.
+    text.pop();
+    let sum = crc32fast::hash(&text).to_string();
+    for part in [SUM, sum.as_bytes(), b"}"] {
+        text.extend_from_slice(part);
+    }
+    Ok(text)
 }
 
 #[cfg(test)]

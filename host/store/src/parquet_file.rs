@@ -15,6 +15,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
+use crate::error::OTHER_BYTES;
 use crate::manifest::{StoredFile, open};
 use crate::tables::Table;
 use crate::{StoreError, locate};
@@ -136,7 +137,7 @@ pub(crate) fn verify(folder: &Path, file: &StoredFile) -> Result<(), StoreError>
     let why = if bytes != file.bytes {
         format!("it has {bytes} bytes instead of {}", file.bytes)
     } else if file.crc32.is_some_and(|written| written != crc32) {
-        "its bytes are not those that were written (CRC-32)".into()
+        OTHER_BYTES.into()
     } else {
         return Ok(());
     };

@@ -725,10 +725,11 @@ fn tap(text: &str) -> Result<String, weir_store::StoreError> {
 #[derive(Clone, Copy, Debug, Args)]
 pub struct RetentionOptions {
     /// Remove hours from the store that are older than so many days, by the time of their traffic
-    #[arg(long, value_name = "DAYS", requires = "store")]
+    // Not 0, which some take for no limit: it would remove all there is.
+    #[arg(long, value_name = "DAYS", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep_days: Option<u32>,
     /// Remove the oldest hours from the store while it is larger than so many MiB
-    #[arg(long, value_name = "MIB", requires = "store", value_parser = clap::value_parser!(u64).range(..=MOST_MIB))]
+    #[arg(long, value_name = "MIB", requires = "store", value_parser = clap::value_parser!(u64).range(1..=MOST_MIB))]
     pub keep_mib: Option<u64>,
     /// When the disk of the store is full
     #[arg(long, value_enum, default_value = "oldest", requires = "store")]

@@ -276,6 +276,9 @@ impl Keeper {
             if epoch_of(&self.folder, &self.tap, mine)? != mine {
                 return Err(StoreError::Epoch(self.tap.clone()));
             }
+        } else {
+            // One that is gone, as its file system is, comes back: another in its place would be hidden by it then.
+            Manifest::read(&self.folder)?;
         }
         let store = Store::open(&self.folder, self.options)?;
         tell_recovery(store.recovery());
@@ -380,7 +383,8 @@ impl Keeper {
         for (table, rows) in &mut planned {
             let others = [self.expired_before.as_ref(), Some(&self.made_room)];
             let others = others.into_iter().flatten().filter_map(|sums| sums.get(table));
-            *rows -= others.sum::<u64>();
+            // Less than before: a copy took the store's place.
+            *rows = rows.saturating_sub(others.sum());
         }
         let (files, bytes) = (manifest.files().count() as u64, manifest.bytes());
         self.counters.renew(files, bytes, planned, self.made_room.clone());
@@ -415,5 +419,71 @@ pub fn tell(expired: Option<Expired>, why: &str) {
             count(expired.rows.values().sum()),
             expired.to
         ));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use weir_messages::Timestamp;
+    use weir_messages::v1::finding_change::Kind;
+
+    use super::*;
+
+    /// Store a row.
+    fn one(rows: &mut Rows) {
+        rows.change(&FindingChange {
+            kind: Kind::Opened.into(),
+            time: Some(Timestamp::from_unix_nanos(1_700_000_000_000_000_000)),
+            finding: Some(Finding {
+                kind: "LOSS".to_owned(),
+                severity: "INFO".to_owned(),
+                ..Finding::default()
+            }),
+            ..FindingChange::default()
+        });
+        rows.send(true).unwrap();
+    }
+
+    fn until(condition: impl Fn() -> bool) {
+        let begin = Instant::now();
+        while !condition() {
+            assert!(begin.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_waited_for_and_not_begun_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let (folder, elsewhere) = (directory.path().join("store"), directory.path().join("elsewhere"));
+        let counters = Arc::new(StoreCounters::of(["findings"]));
+        let options = Options::default();
+        let (mut rows, keeper) = open(folder.clone(), "tap", options, Arc::clone(&counters), || 1, false).unwrap();
+        let stored = || Manifest::read(&folder).map_or(0, |manifest| manifest.files().count());
+        std::thread::scope(|scope| {
+            scope.spawn(|| keeper.run());
+            one(&mut rows);
+            until(|| stored() == 1);
+            // As when its file system is not mounted any more: an empty folder is left.
+            fs::rename(&folder, &elsewhere).unwrap();
+            fs::create_dir(&folder).unwrap();
+            one(&mut rows);
+            until(|| counters.fails());
+            one(&mut rows);
+            one(&mut rows);
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(counters.fails() && stored() == 0);
+            fs::remove_dir_all(&folder).unwrap();
+            fs::rename(&elsewhere, &folder).unwrap();
+            // The first of these finds it still away.
+            one(&mut rows);
+            one(&mut rows);
+            until(|| stored() == 2);
+            drop(rows);
+        });
+        assert!(!counters.fails());
     }
 }

@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 }
 
 fn end(result: Result<ExitCode, Failure>) -> ExitCode {
-    match result {
+    let code = match result {
         Ok(code) => code,
         // A reader that has seen enough (`weir ... | head`) is no failure.
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
@@ -115,5 +115,7 @@ fn end(result: Result<ExitCode, Failure>) -> ExitCode {
             say::line(format_args!("weir: {failure}"));
             ExitCode::FAILURE
         }
-    }
+    };
+    say::settle();
+    code
 }

@@ -493,6 +493,7 @@ pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
             next();
         }
         say::line("weir: ended at once by a second signal");
+        say::settle();
         std::process::exit(1);
     })
 }

@@ -66,6 +66,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Run the daemon.
 pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
+    say::without_waiting()?;
     let access = access::of(&args.access)?;
     let roots = match &args.webhook_ca {
         Some(path) => Roots::read(path).map_err(Failure::new)?,
@@ -94,6 +95,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Err(error) => return Err(Failure::new(error)),
     };
     let log = Arc::new(log);
+    let mut start = Start(Some(&log));
     let Recovery {
         cut_bytes,
         damaged,
@@ -264,6 +266,7 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         ASKED.store(true, Ordering::Relaxed);
     };
     let begin = log.next_position();
+    start.0 = None;
     let (measured, analyzed) = (AtomicBool::new(false), AtomicBool::new(false));
     let shown = Shown {
         log: &log,
@@ -349,6 +352,19 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
         Some(error) => Err(error),
         None if !damaged.is_empty() => Ok(ExitCode::from(2)),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A start. One that fails gives its epoch back: what starts a daemon again and again until a port is there, or an address
+/// is free, would use all of them up in hours.
+struct Start<'a>(Option<&'a RecordLog>);
+
+impl Drop for Start<'_> {
+    fn drop(&mut self) {
+        if let Some(log) = self.0 {
+            // If not, it is one of 65,535; why the start failed is what is to be told.
+            let _ = log.give_back_epoch();
+        }
     }
 }
 
@@ -754,6 +770,7 @@ fn analyze(
     let Shown {
         log,
         capture,
+        appliance,
         is_inline,
         ..
     } = *shown;
@@ -763,7 +780,7 @@ fn analyze(
         ..Config::default()
     });
     let mut batch = Watched::live(batch, WINDOW);
-    let mut changes = Changes::default();
+    let mut changes = Changes::behind(appliance.numbers_before());
     let mut now = 0;
     let mut bytes = Vec::new();
     let mut records = Vec::with_capacity(READ);

@@ -55,7 +55,7 @@ impl Row for Finding {
             Column::always(
                 "id",
                 Cell::U64(|f: &Self| Some(f.id)),
-                "Number of the finding in its source; the rows of one finding have the same.",
+                "Number of the finding in its source; the rows of one finding have the same. Those of a daemon are never used again by a later one.",
             ),
             Column::always(
                 "change",

@@ -380,6 +380,51 @@ fn refused(folder: &Path, why: &str) {
 }
 
 #[test]
+fn a_flipped_bit_of_the_manifest_is_found_and_nothing_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    for part in 0..3 {
+        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
+    }
+    drop(store);
+    let whole = Manifest::read(folder.path()).unwrap();
+    let files =
+        ["checkpoint", "0000000001", "0000000003"].map(|name| folder.path().join(format!("manifest/{name}.json")));
+    for file in files.iter().filter(|file| file.exists()) {
+        let bytes = fs::read(file).unwrap();
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(file, flipped).unwrap();
+            match Manifest::read(folder.path()) {
+                // One of the name of the sum itself.
+                Ok(read) => assert_eq!(read, whole, "bit {bit} of {text}"),
+                Err(error) => assert!(
+                    matches!(error, StoreError::Damaged { .. }),
+                    "bit {bit} of {text}: {error}"
+                ),
+            }
+        }
+        // That of a version that kept no sum.
+        let begin = text.rfind(",\"crc32\":").unwrap();
+        fs::write(file, format!("{}}}", &text[..begin])).unwrap();
+        assert_eq!(Manifest::read(folder.path()).unwrap(), whole);
+        fs::write(file, &bytes).unwrap();
+    }
+    // Another name of a file that is there: it would be missing, and that which is there nobody's.
+    let text = fs::read_to_string(&files[2]).unwrap();
+    fs::write(&files[2], text.replace("0000000003.parquet", "0000000007.parquet")).unwrap();
+    let before = tree(folder.path());
+    let error = Store::open(folder.path(), Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("Put back the whole store from a copy"),
+        "{error}"
+    );
+    assert_eq!(tree(folder.path()), before, "nothing was changed");
+}
+
+#[test]
 fn files_of_commits_that_the_manifest_lacks_are_not_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());

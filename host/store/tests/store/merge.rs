@@ -130,7 +130,9 @@ fn rewrite(folder: &Path, change: impl Fn(RecordBatch) -> RecordBatch) {
             let text = text.replace(&old, &new);
             // As a version that kept no checksums.
             let sum = format!(",\"crc32\":{}", file.crc32.unwrap());
-            fs::write(&path, text.replace(&sum, "")).unwrap();
+            let text = text.replace(&sum, "");
+            let (text, _) = text.rsplit_once(",\"crc32\":").unwrap();
+            fs::write(&path, format!("{text}}}")).unwrap();
         }
     }
 }

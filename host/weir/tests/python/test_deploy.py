@@ -15,6 +15,8 @@ def test_systemd_takes_the_unit(tmp_path):
     # It is refused when the program that it starts is not there.
     text = UNIT.read_text()
     assert text.count("/usr/local/bin/weir ") == 1
+    # A signal ends it with status 0, which is no failure to systemd.
+    assert "\nRestart=always\n" in text
     unit = tmp_path / UNIT.name
     unit.write_text(text.replace("/usr/local/bin/weir ", f"{WEIR} "))
     run = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=PATIENCE)

@@ -1,5 +1,7 @@
 """weir serve when something around it fails: standard error, clients, the disk, interfaces."""
 
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -94,6 +96,22 @@ def test_lines_that_cannot_be_written_are_given_up(tmp_path):
         assert daemon.sample("weir_analysis_records_total") == daemon.sample("weir_log_records_total") > 0
         daemon.end()
         assert subprocess.run([WEIR, "analyze", "nothing.pcap"], stderr=full, timeout=PATIENCE).returncode == 1
+
+
+def test_a_reader_of_its_lines_that_hangs_holds_nothing_up(tmp_path):
+    """As a terminal that is stopped, or a program behind a pipe."""
+    read, write = os.pipe()
+    os.write(write, bytes(fcntl.fcntl(write, fcntl.F_GETPIPE_SZ)))
+    with os.fdopen(write, "w") as full, Daemon(tmp_path, "--port", f"pcap:{DEMO}", stderr=full) as daemon:
+        daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+        assert daemon.sample("weir_findings_open") > 0
+        # A signal that ends it at once does so, too.
+        with socket.create_connection(("127.0.0.1", daemon.grpc)):
+            daemon.process.terminate()
+            time.sleep(1)
+            daemon.process.terminate()
+            assert daemon.process.wait(timeout=PATIENCE) == 1
+    os.close(read)
 
 
 def test_a_silent_connection_does_not_hold_up_the_end(tmp_path):
@@ -442,7 +460,10 @@ def small_disk(tmp_path):
 
 def fill(disk):
     """Somebody else takes what is left."""
-    (disk / "other").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize))
+    with (disk / "other").open("wb", buffering=0) as other, contextlib.suppress(OSError):
+        # How much that is may change meanwhile.
+        while True:
+            other.write(bytes(4096))
 
 
 def test_an_inline_path_begins_when_nothing_can_be_kept_of_it(tmp_path, space, small_disk):
@@ -548,6 +569,8 @@ def test_an_inline_path_goes_on_when_its_log_cannot_be_written(tmp_path, space, 
         (["serve", "--port", "eth:lo", "--log-mib", "0"], "0 is not in 1..="),
         (["serve", "--port", "eth:lo", "--log-mib", str(1 << 44)], "is not in 1..="),
         (["serve", "--port", "eth:lo", "--store", "s", "--tap", "a/b"], "cannot name a tap"),
+        (["serve", "--port", "eth:lo", "--store", "s", "--keep-days", "0"], "0 is not in 1.."),
+        (["store", "compact", "--store", "s", "--keep-mib", "0"], "0 is not in 1.."),
         (
             ["query", "status", "--filter", "turns > 1"],
             "--filter is for connections, transactions, segments and findings",
@@ -579,3 +602,18 @@ def test_a_port_that_the_system_chooses_is_told(tmp_path):
         assert (run.returncode, run.stdout) == (0, "no events\n"), run.stderr
         daemon.terminate()
         assert daemon.wait(timeout=PATIENCE) == 0
+
+
+def test_a_start_that_fails_takes_no_number_of_a_start(tmp_path):
+    """What starts it again until its port is there would use all of them up."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other = ["--port", f"pcap:{DEMO}", "--listen", f"127.0.0.1:{taken.getsockname()[1]}"]
+        for arguments, why in ((["--port", "eth:none"], "no such network interface"), (other, "cannot listen on")):
+            command = [WEIR, "serve", *arguments, "--data", tmp_path / "data", "--store", tmp_path / "store"]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+            assert run.returncode == 1 and why in run.stderr, run.stderr
+    for start in (1, 2):
+        with Daemon(tmp_path, "--port", f"pcap:{DEMO}", "--store", tmp_path / "store") as daemon:
+            daemon.until(lambda: daemon.sample("weir_capture_finished") == 1)
+            assert daemon.sample("weir_boot_epoch") == start
+            daemon.end()

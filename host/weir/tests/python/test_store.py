@@ -207,6 +207,9 @@ def test_a_daemon_with_a_new_log_has_new_ids(tmp_path):
         ids = pyarrow.parquet.read_table(folder / "connections", columns=["id"])["id"].to_pylist()
         assert len(set(ids)) == len(ids) == starts * 13
         assert {number >> 48 for number in ids} == set(range(1, starts + 1))
+        # Nor is a finding of one start taken for one of another.
+        found = pyarrow.parquet.read_table(folder / "findings", columns=["id"])["id"].to_pylist()
+        assert len(set(found)) == len(found) == starts * 5
         shutil.rmtree(tmp_path / "data")
     # Captures of the tap have others.
     assert store("add", DEMO, "--store", folder, "--tap", "lab").returncode == 0
