@@ -212,8 +212,9 @@ end-to-end: test-weir ## what make run does, on the demo capture
 
 .PHONY: nic-sim-test
 nic-sim-test: test-weir nic-sim ## the simulated card: records and make run NIC=sim equal to the software's; weir serve keeps it through faults
+	@# In this order each worker has one of the two long tests.
 	@WEIR_BIN=$(TEST_WEIR) WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim \
-		pytest -q -rs -n 2 --dist worksteal rtl-tests/test_card_service.py rtl-tests/test_nic_sim.py
+		pytest -q -rs -n 2 --dist worksteal rtl-tests/test_nic_sim.py rtl-tests/test_card_service.py
 	@WEIR_NIC_SIM=$(CURDIR)/bin/weir-nic-sim $(CARGO) test $(MANIFEST) --workspace --test nic_sim -- --show-output
 
 .PHONY: page-tests

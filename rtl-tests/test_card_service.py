@@ -207,32 +207,51 @@ def time_to_bypass(regs, process):
     return (regs.read("timer.now_low") - before) & 0xFFFFFFFF, (earliest - at) & 0xFFFFFFFF
 
 
-def test_a_card_under_traffic_survives_what_is_done_to_it(tmp_path):
-    socket, seen, passed = (tmp_path / name for name in ("socket", "seen.pcapng", "passed.pcapng"))
-    wire = traffic(tmp_path / "wire.pcap", 60_000)
-    with pair("wsv") as (near, far):
+@contextlib.contextmanager
+def under_traffic(folder, link):
+    """The simulated card between two ports: its socket, its registers, the host's end of its link."""
+    socket, seen, passed = (folder / name for name in ("socket", "seen.pcapng", "passed.pcapng"))
+    wire = traffic(folder / "wire.pcap", 60_000)
+    with pair(link) as (near, far):
         sim = [WEIR, "nic-sim", "--wire0", wire, "--records", f"eth:{near}", "--socket", socket, "--hold"]
         sim += ["--pace", 1000, "--pps", PPS_US * KHZ // 1000, "--seen", seen, "--passed", passed]
-        with running(sim, tmp_path / "sim.log") as simulation:
-            regs = Registers(socket)
-            service = Service(tmp_path, socket, far)
-            with running(service.command, service.log) as process:
-                service.is_up()
-                boot(regs, service)
-                a_hung_firmware(regs, service)
-                a_lost_host(regs, service, process)
-                faults_of_the_hardware(regs, service)
-                a_bad_image(regs, service)
-                a_killed_cpu(regs, service)
-                status = service.card()
-                assert status["starts"] == "4" and int(status["faults"]["HARDWARE"]) >= 3, status
-                assert ended(process) == 0
-            said = service.log.read_text()
-            assert "card: FAULT_WATCHDOG" in said and "card: STOPPED" in said
-            regs.until(lambda: not regs.measured())
-            attach_again_without_a_boot(regs, socket, far, tmp_path)
-            assert ended(simulation) == 0, (tmp_path / "sim.log").read_text()
+        with running(sim, folder / "sim.log") as simulation:
+            yield socket, Registers(socket), far
+            assert ended(simulation) == 0, (folder / "sim.log").read_text()
     no_frame_suffered(seen, passed)
+
+
+@contextlib.contextmanager
+def serving(folder, socket, regs, link):
+    """A service that starts the card, and in the end stops it: the link is in bypass."""
+    service = Service(folder, socket, link)
+    with running(service.command, service.log) as process:
+        service.is_up()
+        boot(regs, service)
+        yield service, process
+        assert ended(process) == 0
+    assert "card: STOPPED" in service.log.read_text()
+    regs.until(lambda: not regs.measured())
+
+
+def test_a_card_under_traffic_survives_a_hung_firmware_a_lost_host_and_faults(tmp_path):
+    with under_traffic(tmp_path, "wsf") as (socket, regs, far):
+        with serving(tmp_path, socket, regs, far) as (service, process):
+            a_hung_firmware(regs, service)
+            a_lost_host(regs, service, process)
+            faults_of_the_hardware(regs, service)
+            status = service.card()
+            assert status["starts"] == "2" and int(status["faults"]["HARDWARE"]) >= 3, status
+        assert "card: FAULT_WATCHDOG" in service.log.read_text()
+
+
+def test_a_card_under_traffic_survives_a_bad_image_and_a_killed_cpu(tmp_path):
+    with under_traffic(tmp_path, "wsk") as (socket, regs, far):
+        with serving(tmp_path, socket, regs, far) as (service, _):
+            a_bad_image(regs, service)
+            a_killed_cpu(regs, service)
+            assert service.card()["starts"] == "3"
+        attach_again_without_a_boot(regs, socket, far, tmp_path)
 
 
 def boot(regs, service):
