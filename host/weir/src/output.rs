@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -111,6 +111,16 @@ impl Pending {
     /// To `path`, or to standard output. What is no file (a pipe, a device) is written as it is.
     pub fn create(path: Option<&Path>) -> Result<Self, Failure> {
         Self::new(path, |file| Box::new(file), || Box::new(io::stdout()))
+    }
+
+    /// The same for what is not text: a terminal gets none of it.
+    pub fn bytes(path: Option<&Path>) -> Result<Self, Failure> {
+        if file(path).is_none() && io::stdout().is_terminal() {
+            return Err(Failure::new(
+                "standard output is a terminal, and this format is not text: -o FILE, or a pipe",
+            ));
+        }
+        Self::create(path)
     }
 
     /// The same for text: only a terminal gets its colours.

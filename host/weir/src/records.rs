@@ -44,7 +44,7 @@ pub fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
     };
     let mut out = match args.format {
         RecordFormat::Text => Pending::text(args.output.as_deref())?,
-        RecordFormat::Binary => Pending::create(args.output.as_deref())?,
+        RecordFormat::Binary => Pending::bytes(args.output.as_deref())?,
     };
     let mut printed = Ok(());
     let outcome = source::read(Path::new(&args.input), &options, |records| {

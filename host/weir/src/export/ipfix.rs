@@ -85,7 +85,7 @@ impl<'a> Sender<'a> {
             }
             (None, path) => {
                 output::keep(&args.inputs, path.as_deref())?;
-                let file = Pending::create(path.as_deref())?;
+                let file = Pending::bytes(path.as_deref())?;
                 let name = file.name().to_owned();
                 (Way::File(file), name)
             }

@@ -38,7 +38,7 @@ pub fn run(args: &ExportArgs, wanted: &Wanted) -> Result<ExitCode, Failure> {
     }
     output::keep(&args.inputs, Some(path))?;
     let mut code = ExitCode::SUCCESS;
-    let mut writer = Writer::new(Pending::create(Some(path))?);
+    let mut writer = Writer::new(Pending::bytes(Some(path))?);
     let failed = |error| Failure::write(&path.display().to_string(), &error);
     for input in &args.inputs {
         let chosen = choose(input, args, wanted, true)?;

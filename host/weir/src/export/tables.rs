@@ -101,7 +101,10 @@ impl Outputs {
         let mut outputs = BTreeMap::new();
         for (table, path) in places {
             output::keep(&args.inputs, path.as_deref())?;
-            let out = Pending::create(path.as_deref())?;
+            let out = match format {
+                Format::Csv => Pending::create(path.as_deref())?,
+                Format::Parquet => Pending::bytes(path.as_deref())?,
+            };
             let name = out.name().to_owned();
             let writer = TableWriter::new(table, format, out);
             let writer = writer.map_err(|error| Failure::write(&name, &error))?;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import struct
 import subprocess
@@ -163,6 +164,29 @@ def test_what_needs_a_capture_twice_refuses_a_pipe(tmp_path):
     with subprocess.Popen(["cp", DEMO, pipe]) as copy:
         assert "13 connections" in weir("analyze", pipe).stdout
         assert copy.wait(timeout=PATIENCE) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", "-f", "ipfix"),
+        ("export", "-f", "parquet", "--table", "connections"),
+        ("records", "-f", "binary"),
+    ],
+)
+def test_a_terminal_gets_no_bytes_that_are_not_text(command):
+    reader, terminal = pty.openpty()
+    try:
+        run = subprocess.run(
+            [WEIR, *command, DEMO], stdout=terminal, stderr=subprocess.PIPE, text=True, timeout=PATIENCE
+        )
+        assert run.returncode == 1 and "standard output is a terminal" in run.stderr, run.stderr
+        os.set_blocking(reader, False)
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 1)
+    finally:
+        os.close(reader)
+        os.close(terminal)
 
 
 def test_a_name_that_is_no_text_is_told():
