@@ -28,8 +28,8 @@ pub(crate) fn start(
     let (sender, receiver) = mpsc::channel(QUEUED_MESSAGES);
     let feed = Feed {
         facts,
+        told: (!filter.is_empty()).then(Told::default),
         filter,
-        told: Told::default(),
         sender,
         _place: place,
     };
@@ -41,7 +41,8 @@ pub(crate) fn start(
 struct Feed {
     facts: Arc<dyn Facts>,
     filter: Filter<Connection>,
-    told: Told,
+    /// None where all match for ever.
+    told: Option<Told>,
     sender: mpsc::Sender<Result<WatchConnectionsResponse, Status>>,
     _place: OwnedSemaphorePermit,
 }
@@ -79,7 +80,9 @@ impl Feed {
 
     async fn send_snapshot(&mut self) -> Result<(), Gone> {
         for (_, connection) in matching(&self.filter, 0, |from, most| self.facts.connections(from, most)) {
-            self.told.insert(connection.id, &*self.facts);
+            if let Some(told) = &mut self.told {
+                told.insert(connection.id, &*self.facts);
+            }
             self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
         }
         Ok(())
@@ -98,9 +101,11 @@ impl Feed {
             for connection in chunk {
                 let id = connection.id;
                 if self.filter.matches(&connection) {
-                    self.told.insert(id, &*self.facts);
+                    if let Some(told) = &mut self.told {
+                        told.insert(id, &*self.facts);
+                    }
                     self.send(Message::Connection(Arc::unwrap_or_clone(connection))).await?;
-                } else if self.told.ids.remove(&id) {
+                } else if self.told.as_mut().is_some_and(|told| told.ids.remove(&id)) {
                     self.send(Message::Left(WatchLeft { id })).await?;
                 }
             }
