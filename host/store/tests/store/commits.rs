@@ -320,13 +320,19 @@ fn a_commit_that_stops_at_any_instant_is_whole_or_not_there() {
     );
 }
 
+/// A store of so many commits, each of the next five blocks.
+fn commit_parts(folder: &Path, parts: u64) -> Store {
+    let mut store = open(folder);
+    for part in 0..parts {
+        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
+    }
+    store
+}
+
 #[test]
 fn a_compaction_that_stops_at_any_instant_loses_and_doubles_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
-    for part in 0..4 {
-        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
-    }
+    let mut store = commit_parts(folder.path(), 4);
     let before = tempfile::tempdir().unwrap();
     copy(folder.path(), before.path());
     store.compact().unwrap();
@@ -339,11 +345,7 @@ fn a_compaction_that_stops_at_any_instant_loses_and_doubles_nothing() {
 #[test]
 fn files_that_are_gone_or_damaged_are_told_of_and_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
-    for part in 0..3 {
-        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
-    }
-    drop(store);
+    commit_parts(folder.path(), 3);
     let mut files = shown_files(folder.path());
     files.sort();
     fs::remove_file(&files[0]).unwrap();
@@ -382,11 +384,7 @@ fn refused(folder: &Path, why: &str) {
 #[test]
 fn a_flipped_bit_of_the_manifest_is_found_and_nothing_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
-    for part in 0..3 {
-        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
-    }
-    drop(store);
+    commit_parts(folder.path(), 3);
     let whole = Manifest::read(folder.path()).unwrap();
     let files =
         ["checkpoint", "0000000001", "0000000003"].map(|name| folder.path().join(format!("manifest/{name}.json")));
@@ -427,11 +425,7 @@ fn a_flipped_bit_of_the_manifest_is_found_and_nothing_removed() {
 #[test]
 fn files_of_commits_that_the_manifest_lacks_are_not_removed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
-    for part in 0..5 {
-        store.commit("t", &blocks(part * 5..part * 5 + 5, 1), None).unwrap();
-    }
-    drop(store);
+    commit_parts(folder.path(), 5);
     let commit = |number: u64| folder.path().join(format!("manifest/{number:010}.json"));
     // One in the middle.
     let third = fs::read(commit(3)).unwrap();
