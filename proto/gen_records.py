@@ -10,7 +10,7 @@ Only the standard library is used, so that a build needs nothing but Python 3.11
 import re
 import tomllib
 
-from generated import ROOT, comment, refresh
+from generated import ROOT, camel, comment, refresh, rust_bits, rust_enum
 
 SOURCE = ROOT / "proto" / "records.toml"
 HEADER_BYTES = 24
@@ -45,10 +45,6 @@ def title(record):
     return name + ("More" if record.get("continuation") else "")
 
 
-def camel(name):
-    return "".join(part.title() for part in name.split("_"))
-
-
 def check(spec):
     for record in spec["records"]:
         end = max(off + size for *_, off, size in layout(record))
@@ -70,6 +66,84 @@ def context_bits(spec):
 # --- Rust -------------------------------------------------------------------------------------
 
 
+RUST_TYPES = {1: "u8", 2: "u16", 3: "u32", 4: "u32", 6: "u64", 8: "u64"}
+RUST_BITS = {"Flag": "u8", "TcpFlag": "u8", "SetupBit": "u16"}  # else u32
+
+
+def rust_struct(name, doc, fields):
+    out = [f"/// {doc}"]
+    out += ["#[derive(Clone, Copy, Debug, PartialEq, Eq)]", f"pub struct {name} {{"]
+    for field, kind, doc, _, _ in fields:
+        base, size, count = split(kind)
+        kind_rust = f"[u8; {size}]" if base == "b" else RUST_TYPES[size]
+        if count > 1:
+            kind_rust = f"[{kind_rust}; {count}]"
+        out += [f"    /// {doc}", f"    pub {field}: {kind_rust},"]
+    return [*out, "}", "", f"impl {name} {{"]
+
+
+def rust_encode(fields):
+    out = []
+    for name, kind, _, offset, _ in fields:
+        base, size, count = split(kind)
+        if base == "b":
+            out += [f"        r.0[{offset}..{offset + size}].copy_from_slice(&self.{name});"]
+        elif count > 1:
+            out += [f"        for (i, v) in self.{name}.iter().enumerate() {{"]
+            out += [f"            put::<{size}>(&mut r, {offset} + i * {size}, u64::from(*v));", "        }"]
+        else:
+            value = f"self.{name}" if RUST_TYPES[size] == "u64" else f"u64::from(self.{name})"
+            out += [f"        put::<{size}>(&mut r, {offset}, {value});"]
+    return [*out, "        r", "    }", ""]
+
+
+def rust_decode(fields):
+    out = ["    pub fn decode(r: &Record) -> Self {", "        Self {"]
+    for name, kind, _, offset, _ in fields:
+        base, size, count = split(kind)
+        if base == "b":
+            value = f"bytes::<{size}>(r, {offset})"
+        elif count > 1:
+            value = f"std::array::from_fn(|i| get::<{size}>(r, {offset} + i * {size}) as {RUST_TYPES[size]})"
+        elif RUST_TYPES[size] == "u64":
+            value = f"get::<{size}>(r, {offset})"
+        else:
+            value = f"get::<{size}>(r, {offset}) as {RUST_TYPES[size]}"
+        out += [f"            {name}: {value},"]
+    return [*out, "        }", "    }", "}", ""]
+
+
+def told(fields):
+    return [field for field in fields if not field[0].startswith("reserved")]
+
+
+def rust_frame(frame):
+    fields = told(layout(frame, 0))
+    out = rust_struct("FrameHeader", frame["doc"], fields)
+    out += ["    /// Version that this layout describes.", f"    pub const VERSION: u8 = {frame['version']};"]
+    out += ["    /// The usual EtherType.", f"    pub const ETHERTYPE: u16 = 0x{frame['ethertype']:04X};"]
+    out += ["    /// Most records of a frame.", f"    pub const MAX_RECORDS: u16 = {frame['max_records']};", ""]
+    out += ["    /// The 64 bytes, as a record holds them.", "    #[inline]", "    pub fn encode(&self) -> Record {"]
+    out += ["        let mut r = Record([0; BYTES]);", *rust_encode(fields)]
+    out += ["    /// Read from the first 64 bytes of a frame; the caller has looked at `ethertype`.", "    #[inline]"]
+    return out + rust_decode(fields)
+
+
+def rust_record(record):
+    more = record.get("continuation", False)
+    fields = told(layout(record))
+    doc = f"{record['kind']}{' continuation' if more else ''}: {record['doc']}"
+    out = rust_struct(title(record), doc, fields)
+    out += ["    /// The kind in the header.", f"    pub const KIND: Kind = Kind::{camel(record['kind'])};"]
+    out += ["    /// Whether this is the kind's continuation."]
+    out += [f"    pub const CONTINUATION: bool = {str(more).lower()};", ""]
+    out += ["    /// Write into a record; kind, version and the continuation flag are set here.", "    #[inline]"]
+    out += ["    pub fn encode(&self, header: Header) -> Record {"]
+    out += ["        let mut r = header.start(Self::KIND, Self::CONTINUATION);", *rust_encode(fields)]
+    out += ["    /// Read from a record; the caller has looked at the kind.", "    #[inline]"]
+    return out + rust_decode(fields)
+
+
 def rust(spec):
     out = [note("//"), "//! Record layouts, field by field (see `docs/src/records.md`).", ""]
     out += ["use crate::raw::{BYTES, Header, Record, bytes, get, put};", ""]
@@ -78,108 +152,13 @@ def rust(spec):
         out += [f"/// {doc}", f"pub const {name}: {kind} = {value:_};", ""]
     for name, enum in spec["enums"].items():
         if "values" in enum:
-            out += [f"/// {enum['doc']}"]
-            out += ["#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]", "#[repr(u8)]"]
-            out += [f"pub enum {name} {{"]
-            for value, number, doc in enum["values"]:
-                out += [f"    /// {doc}", f"    {camel(value)} = {number},"]
-            out += ["}", "", f"impl {name} {{"]
-            out += ["    /// All values in numeric order.", "    pub const ALL: &'static [Self] = &["]
-            out += [f"        Self::{camel(v)}," for v, _, _ in enum["values"]]
-            out += ["    ];", ""]
-            out += ["    /// The value with this number, if there is one."]
-            out += ["    pub const fn from_u8(number: u8) -> Option<Self> {", "        match number {"]
-            out += [f"            {n} => Some(Self::{camel(v)})," for v, n, _ in enum["values"]]
-            out += ["            _ => None,", "        }", "    }", ""]
-            out += ["    /// The name used in the specification.", "    pub const fn name(self) -> &'static str {"]
-            out += ["        match self {"]
-            out += [f'            Self::{camel(v)} => "{v}",' for v, _, _ in enum["values"]]
-            out += ["        }", "    }", "}", ""]
+            out += rust_enum(name, enum["doc"], enum["values"], "u8")
         else:
             module = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-            out += [f"/// {enum['doc']}", f"pub mod {module} {{"]
-            for bit, number, doc in enum["bits"]:
-                width = {"Flag": "u8", "TcpFlag": "u8", "SetupBit": "u16"}.get(name, "u32")
-                out += [f"    /// {doc}", f"    pub const {bit}: {width} = 1 << {number};"]
-            out += ["    /// Bits and their names, lowest first."]
-            out += [f"    pub const NAMES: &[({width}, &str)] = &["]
-            out += [f'        ({b}, "{b}"),' for b, _, _ in enum["bits"]]
-            out += ["    ];", "}", ""]
-    rust_type = {1: "u8", 2: "u16", 3: "u32", 4: "u32", 6: "u64", 8: "u64"}
-
-    def struct(name, doc, fields):
-        nonlocal out
-        out += [f"/// {doc}"]
-        out += ["#[derive(Clone, Copy, Debug, PartialEq, Eq)]", f"pub struct {name} {{"]
-        for field, kind, doc, _, _ in fields:
-            base, size, count = split(kind)
-            kind_rust = f"[u8; {size}]" if base == "b" else rust_type[size]
-            if count > 1:
-                kind_rust = f"[{kind_rust}; {count}]"
-            out += [f"    /// {doc}", f"    pub {field}: {kind_rust},"]
-        out += ["}", "", f"impl {name} {{"]
-
-    def encode(fields):
-        nonlocal out
-        for name, kind, _, offset, _ in fields:
-            base, size, count = split(kind)
-            if base == "b":
-                out += [f"        r.0[{offset}..{offset + size}].copy_from_slice(&self.{name});"]
-            elif count > 1:
-                out += [f"        for (i, v) in self.{name}.iter().enumerate() {{"]
-                out += [f"            put::<{size}>(&mut r, {offset} + i * {size}, u64::from(*v));", "        }"]
-            else:
-                value = f"self.{name}" if rust_type[size] == "u64" else f"u64::from(self.{name})"
-                out += [f"        put::<{size}>(&mut r, {offset}, {value});"]
-        out += ["        r", "    }", ""]
-
-    def decode(fields):
-        nonlocal out
-        out += ["    pub fn decode(r: &Record) -> Self {", "        Self {"]
-        for name, kind, _, offset, _ in fields:
-            base, size, count = split(kind)
-            if base == "b":
-                out += [f"            {name}: bytes::<{size}>(r, {offset}),"]
-            elif count > 1:
-                out += [
-                    f"            {name}: std::array::from_fn(|i| get::<{size}>(r, {offset} + i * {size}) as {rust_type[size]}),"
-                ]
-            elif rust_type[size] == "u64":
-                out += [f"            {name}: get::<{size}>(r, {offset}),"]
-            else:
-                out += [f"            {name}: get::<{size}>(r, {offset}) as {rust_type[size]},"]
-        out += ["        }", "    }", "}", ""]
-
-    def told(fields):
-        return [field for field in fields if not field[0].startswith("reserved")]
-
-    frame = told(layout(spec["frame"], 0))
-    struct("FrameHeader", spec["frame"]["doc"], frame)
-    out += ["    /// Version that this layout describes.", f"    pub const VERSION: u8 = {spec['frame']['version']};"]
-    out += ["    /// The usual EtherType.", f"    pub const ETHERTYPE: u16 = 0x{spec['frame']['ethertype']:04X};"]
-    out += ["    /// Most records of a frame.", f"    pub const MAX_RECORDS: u16 = {spec['frame']['max_records']};", ""]
-    out += ["    /// The 64 bytes, as a record holds them.", "    #[inline]", "    pub fn encode(&self) -> Record {"]
-    out += ["        let mut r = Record([0; BYTES]);"]
-    encode(frame)
-    out += ["    /// Read from the first 64 bytes of a frame; the caller has looked at `ethertype`.", "    #[inline]"]
-    decode(frame)
-
+            out += rust_bits(module, enum["doc"], enum["bits"], RUST_BITS.get(name, "u32"))
+    out += rust_frame(spec["frame"])
     for record in spec["records"]:
-        more = record.get("continuation", False)
-        fields = told(layout(record))
-        struct(title(record), f"{record['kind']}{' continuation' if more else ''}: {record['doc']}", fields)
-        out += ["    /// The kind in the header.", f"    pub const KIND: Kind = Kind::{camel(record['kind'])};"]
-        out += [
-            "    /// Whether this is the kind's continuation.",
-            f"    pub const CONTINUATION: bool = {str(more).lower()};",
-            "",
-        ]
-        out += ["    /// Write into a record; kind, version and the continuation flag are set here.", "    #[inline]"]
-        out += ["    pub fn encode(&self, header: Header) -> Record {"]
-        out += ["        let mut r = header.start(Self::KIND, Self::CONTINUATION);"]
-        encode(fields)
-        out += ["    /// Read from a record; the caller has looked at the kind.", "    #[inline]"]
-        decode(fields)
+        out += rust_record(record)
     out += ["/// Widths in bits of the saturating or wrapping fields of a flow's context.", "pub mod width {"]
     for group in ("per_direction", "shared"):
         for name, bits, _, doc in spec["context"][group]:
@@ -354,6 +333,63 @@ def kernel_header(spec):
 # --- Python -----------------------------------------------------------------------------------
 
 
+PYTHON = r'''def _get(data, offset, size, count, integer):
+    if not integer:
+        return bytes(data[offset : offset + size])
+    values = [int.from_bytes(data[offset + i * size : offset + (i + 1) * size], "little") for i in range(count)]
+    return values if count > 1 else values[0]
+
+
+def parse(data):
+    """Fields of one 64-byte record as a dict; ValueError names what is wrong."""
+    if len(data) != RECORD_BYTES:
+        raise ValueError(f"a record has {RECORD_BYTES} bytes, got {len(data)}")
+    fields = {name: _get(data, *place) for name, *place in HEADER}
+    key = (fields["kind"], bool(fields["flags"] & Flag.CONTINUATION))
+    if key not in LAYOUTS:
+        raise ValueError(f"no record kind {key[0]} (continuation: {key[1]})")
+    fields.update((name, _get(data, *place)) for name, *place in LAYOUTS[key])
+    return fields
+
+
+def build(kind, /, continuation=False, **fields):
+    """The 64 bytes of a record; fields not given are 0."""
+    fields.setdefault("kind", int(kind))
+    fields.setdefault("flags", int(Flag.CONTINUATION) if continuation else 0)
+    fields.setdefault("version_lane", VERSION << 4)
+    return _put(Kind(kind).name, HEADER + LAYOUTS[(kind, continuation)], fields)
+
+
+def parse_frame_header(data):
+    """Fields of the first 64 bytes of a record frame as a dict."""
+    return {name: _get(data, *place) for name, *place in FRAME_HEADER}
+
+
+def build_frame_header(**fields):
+    """The 64 bytes before the records of a frame; fields not given are 0."""
+    fields.setdefault("version", FRAME_VERSION)
+    fields.setdefault("ethertype", FRAME_ETHERTYPE.to_bytes(2, "big"))
+    return _put("FRAME", FRAME_HEADER, fields)
+
+
+def _put(layout_name, layout, fields):
+    data = bytearray(RECORD_BYTES)
+    for name, offset, size, count, integer in layout:
+        value = fields.pop(name, 0)
+        if not integer:
+            data[offset : offset + size] = (value or b"").ljust(size, b"\0")
+            continue
+        elements = value if isinstance(value, (list, tuple)) else [value]
+        if len(elements) > count:
+            raise ValueError(f"{name} has {count} elements, got {len(elements)}")
+        for i, element in enumerate(elements):
+            data[offset + i * size : offset + (i + 1) * size] = element.to_bytes(size, "little")
+    if fields:
+        raise ValueError(f"{layout_name} has no field {sorted(fields)}")
+    return bytes(data)
+'''
+
+
 def python(spec):
     out = [note("#"), '"""Weir record layouts: parse(record_bytes) -> dict, build(kind, **fields) -> bytes."""', ""]
     out += ["import enum", ""]
@@ -389,64 +425,7 @@ def python(spec):
                 out += [f'        ("{name}", {off}, {size}, {count}, {base == "u"}),']
         out += ["    ],"]
     out += ["}", ""]
-    out += [
-        "",
-        "def _get(data, offset, size, count, integer):",
-        "    if not integer:",
-        "        return bytes(data[offset : offset + size])",
-        '    values = [int.from_bytes(data[offset + i * size : offset + (i + 1) * size], "little") for i in range(count)]',
-        "    return values if count > 1 else values[0]",
-        "",
-        "",
-        "def parse(data):",
-        '    """Fields of one 64-byte record as a dict; ValueError names what is wrong."""',
-        "    if len(data) != RECORD_BYTES:",
-        '        raise ValueError(f"a record has {RECORD_BYTES} bytes, got {len(data)}")',
-        "    fields = {name: _get(data, *place) for name, *place in HEADER}",
-        '    key = (fields["kind"], bool(fields["flags"] & Flag.CONTINUATION))',
-        "    if key not in LAYOUTS:",
-        '        raise ValueError(f"no record kind {key[0]} (continuation: {key[1]})")',
-        "    fields.update((name, _get(data, *place)) for name, *place in LAYOUTS[key])",
-        "    return fields",
-        "",
-        "",
-        "def build(kind, /, continuation=False, **fields):",
-        '    """The 64 bytes of a record; fields not given are 0."""',
-        '    fields.setdefault("kind", int(kind))',
-        '    fields.setdefault("flags", int(Flag.CONTINUATION) if continuation else 0)',
-        '    fields.setdefault("version_lane", VERSION << 4)',
-        "    return _put(Kind(kind).name, HEADER + LAYOUTS[(kind, continuation)], fields)",
-        "",
-        "",
-        "def parse_frame_header(data):",
-        '    """Fields of the first 64 bytes of a record frame as a dict."""',
-        "    return {name: _get(data, *place) for name, *place in FRAME_HEADER}",
-        "",
-        "",
-        "def build_frame_header(**fields):",
-        '    """The 64 bytes before the records of a frame; fields not given are 0."""',
-        '    fields.setdefault("version", FRAME_VERSION)',
-        '    fields.setdefault("ethertype", FRAME_ETHERTYPE.to_bytes(2, "big"))',
-        '    return _put("FRAME", FRAME_HEADER, fields)',
-        "",
-        "",
-        "def _put(layout_name, layout, fields):",
-        "    data = bytearray(RECORD_BYTES)",
-        "    for name, offset, size, count, integer in layout:",
-        "        value = fields.pop(name, 0)",
-        "        if not integer:",
-        '            data[offset : offset + size] = (value or b"").ljust(size, b"\\0")',
-        "            continue",
-        "        elements = value if isinstance(value, (list, tuple)) else [value]",
-        "        if len(elements) > count:",
-        '            raise ValueError(f"{name} has {count} elements, got {len(elements)}")',
-        "        for i, element in enumerate(elements):",
-        '            data[offset + i * size : offset + (i + 1) * size] = element.to_bytes(size, "little")',
-        "    if fields:",
-        '        raise ValueError(f"{layout_name} has no field {sorted(fields)}")',
-        "    return bytes(data)",
-        "",
-    ]
+    out += ["", PYTHON]
     return "\n".join(out)
 
 

@@ -264,7 +264,13 @@ pub enum CardState {
 
 impl CardState {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::Boot, Self::SelfTest, Self::Idle, Self::Running, Self::Fault];
+    pub const ALL: &'static [Self] = &[
+        Self::Boot,
+        Self::SelfTest,
+        Self::Idle,
+        Self::Running,
+        Self::Fault,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -306,7 +312,12 @@ pub enum ServoState {
 
 impl ServoState {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::FreeRun, Self::Locking, Self::Locked, Self::Holdover];
+    pub const ALL: &'static [Self] = &[
+        Self::FreeRun,
+        Self::Locking,
+        Self::Locked,
+        Self::Holdover,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -344,7 +355,11 @@ pub enum ServoSource {
 
 impl ServoSource {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Pps, Self::Host];
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Pps,
+        Self::Host,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -595,7 +610,11 @@ pub enum UpdateState {
 
 impl UpdateState {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Open, Self::Ready];
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Open,
+        Self::Ready,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -633,7 +652,12 @@ pub enum LogCode {
 
 impl LogCode {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::Bypass, Self::Measured, Self::Servo, Self::Confirmed];
+    pub const ALL: &'static [Self] = &[
+        Self::Bypass,
+        Self::Measured,
+        Self::Servo,
+        Self::Confirmed,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
@@ -794,7 +818,12 @@ pub enum SyncAction {
 
 impl SyncAction {
     /// All values in numeric order.
-    pub const ALL: &'static [Self] = &[Self::None, Self::Sample, Self::Set, Self::Doubted];
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Sample,
+        Self::Set,
+        Self::Doubted,
+    ];
 
     /// The value with this number, if there is one.
     pub const fn from_u32(number: u32) -> Option<Self> {
