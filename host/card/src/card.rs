@@ -8,9 +8,9 @@ use crate::heartbeat::Heartbeat;
 use crate::image::Image;
 use crate::mailbox::{Mailbox, Message, Timing};
 use crate::protocol::{
-    ABI_MAJOR, ABI_MINOR, BootStage, FaultEntry, HelloReply, HelloRequest, Key, MAX_PAYLOAD_WORDS, Opcode, RAM_BASE,
-    ReadFaultLogReply, SLOT_A_BASE, State, Statistics, TimeSyncReply, TimeSyncRequest, UPDATE_CHUNK_WORDS,
-    UpdateBeginRequest, UpdateDataRequest,
+    ABI_MAJOR, ABI_MINOR, BootStage, FaultEntry, HelloReply, HelloRequest, IMAGE_HEADER_BYTES, Key, MAX_PAYLOAD_WORDS,
+    Opcode, RAM_BASE, ReadFaultLogReply, SLOT_A_BASE, SLOT_B_BASE, State, Statistics, TimeSyncReply, TimeSyncRequest,
+    UPDATE_CHUNK_WORDS, UpdateBeginRequest, UpdateDataRequest,
 };
 use crate::registers::{clock, host, info, mailbox, system};
 
@@ -227,7 +227,8 @@ impl<R: Registers> Card<R> {
         }
     }
 
-    /// Put an image into the slot that does not run; the next boot tries it.
+    /// Put an image into the slot that does not run; the next boot tries it, and unless it is confirmed, the fourth goes
+    /// back to the one that runs now.
     pub fn update_firmware(&mut self, image: &Image) -> Result<(), CardError> {
         let bytes = 4 * image.words().len() as u32;
         self.mailbox
@@ -242,9 +243,23 @@ impl<R: Registers> Card<R> {
         self.mailbox.request(Opcode::UpdateEnd, &[]).map(|_| ())
     }
 
-    /// Soft reset.
-    pub fn reset(&mut self) -> Result<(), CardError> {
-        self.mailbox.request(Opcode::Reset, &[]).map(|_| ())
+    /// Which image a slot holds: the CRC of its header, which names it in the card's boot record, too.
+    pub fn image_in(&mut self, slot: u32) -> Result<u32, CardError> {
+        let base = if slot == 0 { SLOT_A_BASE } else { SLOT_B_BASE };
+        let last_of_header = base - RAM_BASE + IMAGE_HEADER_BYTES - 4;
+        self.registers.write32(system::LOAD_ADDRESS, last_of_header)?;
+        Ok(self.registers.read32(system::LOAD_READ)?)
+    }
+
+    /// Reset the CPU, whether or not its firmware answers; it boots. The link is in bypass meanwhile.
+    pub fn restart(&mut self) -> Result<(), CardError> {
+        let registers = &mut self.registers;
+        registers.write32(host::BOOT_STAGE, 0)?;
+        registers.write32(system::REQUEST, system::REQUEST_CPU_RESTART.set(0, 1))?;
+        // As in load_firmware; what boots says nothing before it is asked.
+        registers.write32(mailbox::REQUEST, mailbox::REQUEST_CLEAR.set(0, 1))?;
+        self.mailbox = Mailbox::new(registers.clone(), self.timing);
+        Ok(())
     }
 
     /// The image that runs is good.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::access::AccessError;
 use crate::card::is_no_image;
-use crate::event::{no_image, state_name};
+use crate::event::{image_error, no_image, state_name};
 use crate::image::ImageProblem;
 use crate::protocol::{ABI_MAJOR, ABI_MINOR, Opcode, Status, self_test_bit};
 use crate::registers::system::{BOOT_REASON, BOOT_REASON_HOST, BOOT_REASON_RESTART, BOOT_REASON_WATCHDOG};
@@ -92,6 +92,15 @@ impl fmt::Display for CardError {
                 )
             }
             Self::TooLong(words) => write!(f, "a message of {words} words does not fit into the mailbox"),
+            Self::Refused {
+                opcode: Opcode::UpdateEnd,
+                status: Some(Status::Failed),
+                detail,
+            } => write!(
+                f,
+                "the card refused the firmware image ({}); it goes on with what it runs",
+                image_error(*detail)
+            ),
             Self::Refused { opcode, status, detail } => write!(
                 f,
                 "the card refused {}: {} (detail {detail:#x})",

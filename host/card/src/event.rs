@@ -24,6 +24,11 @@ pub enum Event {
         /// `host.boot_stage`.
         stage: u32,
     },
+    /// An image that was tried is not the one that runs: the card went back.
+    GivenUp {
+        /// Version of the image.
+        version: u32,
+    },
     /// Firmware answered.
     Firmware(HelloReply),
     /// Measuring was started.
@@ -73,6 +78,7 @@ impl Event {
             Self::Attached(_) => "ATTACHED".into(),
             Self::Loading { .. } => "FIRMWARE_LOADING".into(),
             Self::NoImage { .. } => "FIRMWARE_REFUSED".into(),
+            Self::GivenUp { .. } => "FIRMWARE_GIVEN_UP".into(),
             Self::Firmware(_) => "FIRMWARE".into(),
             Self::Started { .. } => "STARTED".into(),
             Self::Lost(_) => "LOST".into(),
@@ -91,7 +97,7 @@ impl Event {
     /// How bad it is.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Fault(_) | Self::Lost(_) | Self::NoImage { .. } => Severity::Error,
+            Self::Fault(_) | Self::Lost(_) | Self::NoImage { .. } | Self::GivenUp { .. } => Severity::Error,
             Self::Service { alive: false } | Self::Garbage { .. } => Severity::Warning,
             Self::State(change) if change.state == CardState::Fault as u32 => Severity::Error,
             Self::Log(log) if log.code == LogCode::Bypass as u32 => Severity::Warning,
@@ -140,7 +146,7 @@ pub(crate) fn no_image(stage: u32) -> String {
     format!("no slot of the card holds a good image: A {}, B {}", slot(8), slot(16))
 }
 
-fn image_error(number: u32) -> String {
+pub(crate) fn image_error(number: u32) -> String {
     ImageError::from_u32(number).map_or_else(|| number.to_string(), |error| error.name().into())
 }
 
@@ -202,6 +208,11 @@ impl fmt::Display for Event {
             ),
             Self::Loading { version: number } => write!(f, "firmware {} is loaded", version(*number)),
             Self::NoImage { stage } => f.write_str(&no_image(*stage)),
+            Self::GivenUp { version: number } => write!(
+                f,
+                "firmware {} was given up before it measured: the card goes on with what it ran; give another image",
+                version(*number)
+            ),
             Self::Firmware(hello) => {
                 let reason = BootReason::from_u32(hello.boot_reason).map_or("UNKNOWN", BootReason::name);
                 write!(

@@ -3,9 +3,12 @@
 //!
 //! ```text
 //!  attach ─► firmware ─► hello ─► self-test done ─► configure ─► time ─► start ─► watch ─► (asked to end) ─► stop
-//!    ▲       (loaded if none or another runs,                                       │
-//!    └────── or if it was silent) ◄──────────── event, a pause ◄────────────────────┘ lost, reset, silent, not RUNNING
+//!    ▲       (loaded if none runs or it was silent,                                 │
+//!    └────── another is put beside it) ◄─────── event, a pause ◄────────────────────┘ lost, reset, silent, not RUNNING
 //! ```
+//! An image that is put beside the one that runs is on trial until it measures: whatever ends its session is followed by
+//! a reset, and after its tries the card goes back by itself. It is tried once by a keeper.
+//!
 //! The heartbeat is a thread of its own, from before the start until after the stop. What the card tells, and what
 //! happens to it, goes to the service as [`Event`]s; the fault log is read by number, so a fault is told once however
 //! it came to be known.
@@ -44,7 +47,7 @@ const WIDEST_OF_A_SECOND: u64 = 100_000_000;
 /// How to keep the card.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Firmware for a card that runs none, another version, or is silent.
+    /// Firmware for a card that runs none or another, or is silent.
     pub image: Option<Image>,
     /// Values of CONFIGURE beside those that the keeper sets: epoch, seed, and the heartbeat's period.
     pub values: Vec<(Key, u32)>,
@@ -136,6 +139,19 @@ pub struct Report {
     pub mailbox: (u64, u64, u64),
 }
 
+/// The image, and its trial beside the one that ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trial {
+    /// The card did not get it from this keeper.
+    Untried,
+    /// It boots or runs, and was not confirmed.
+    Runs,
+    /// The card went back to the one before, which nothing is loaded over.
+    GivenUp,
+    /// It was confirmed, refused, or loaded into a card that had no other.
+    Over,
+}
+
 /// Keeps one card.
 pub struct Keeper<S> {
     service: S,
@@ -147,6 +163,9 @@ pub struct Keeper<S> {
     garbage: (u32, u64),
     /// The firmware did not answer: it is to be loaded anew.
     silent: bool,
+    trial: Trial,
+    /// A reset helps: it is the next try, or wakes what nothing is loaded over.
+    restart: bool,
     /// Why the card is lost, as last told: said once, however often it is looked for.
     lost: Option<String>,
 }
@@ -161,6 +180,8 @@ impl<S: Service> Keeper<S> {
             fault: 0,
             garbage: (0, 0),
             silent: false,
+            trial: Trial::Untried,
+            restart: false,
             lost: None,
         }
     }
@@ -179,16 +200,20 @@ impl<S: Service> Keeper<S> {
                     return Ok(());
                 }
                 Err(error) => {
-                    let ends = self.report.starts == 0 || matches!(error, CardError::Service(_));
+                    // Without an answer, or after a boot that did not end, only a new image helps, or the one beside it.
+                    let silent = matches!(
+                        error,
+                        CardError::NoAnswer(..) | CardError::MailboxFull(_) | CardError::NotBooted(_)
+                    );
+                    let tries = self.trial == Trial::Runs;
+                    self.restart = tries || silent && self.trial == Trial::GivenUp;
+                    self.silent = silent && !self.restart;
+                    let helps = tries || silent && self.trial == Trial::Untried && self.settings.image.is_some();
+                    let ends = self.report.starts == 0 && !helps || matches!(error, CardError::Service(_));
                     if ends || end.load(Ordering::Relaxed) {
                         self.phase(Phase::Stopped);
                         return Err(error);
                     }
-                    // Without an answer, or after a boot that did not end, only a new image helps.
-                    self.silent = matches!(
-                        error,
-                        CardError::NoAnswer(..) | CardError::MailboxFull(_) | CardError::NotBooted(_)
-                    );
                     self.report.measured.clear();
                     let why = error.to_string();
                     if self.lost.as_ref() != Some(&why) {
@@ -236,23 +261,56 @@ impl<S: Service> Keeper<S> {
 
     /// Firmware that answers.
     fn firmware(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
+        if std::mem::take(&mut self.restart) {
+            card.restart()?;
+        }
         let held = system::STATUS_CPU_IN_RESET.get(card.registers().read32(system::STATUS)?) == 1;
         let runs = !held && !self.silent && self.boots(card)?;
-        let version = card.registers().read32(host::FIRMWARE_VERSION)?;
         match &self.settings.image {
-            Some(image) if !runs || image.header.version != version => {
+            Some(image) if !runs => {
                 self.service.tell(&Event::Loading {
                     version: image.header.version,
                 });
+                self.trial = Trial::Over;
                 card.load_firmware(image)?;
             }
             None if !runs => return Err(CardError::NoFirmware),
             _ => {}
         }
         self.silent = false;
+        self.hello(card)?;
+        self.try_image(card)
+    }
+
+    fn hello(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
         let hello = card.hello(self.settings.host_version)?;
         self.report.hello = hello;
         self.service.tell(&Event::Firmware(hello));
+        Ok(())
+    }
+
+    /// Put the image beside another one that runs, once, and boot it: that it fails costs a few boots, not the firmware that
+    /// worked.
+    fn try_image(&mut self, card: &mut Card<S::Registers>) -> Result<(), CardError> {
+        let Some(image) = &self.settings.image else {
+            return Ok(());
+        };
+        let (version, wanted) = (image.header.version, image.header.header_crc);
+        let mut runs = card.image_in(self.report.hello.slot)?;
+        if runs != wanted && self.trial == Trial::Untried {
+            self.service.tell(&Event::Loading { version });
+            self.trial = Trial::Over;
+            card.update_firmware(image)?;
+            self.trial = Trial::Runs;
+            card.restart()?;
+            card.wait_for_boot()?;
+            self.hello(card)?;
+            runs = card.image_in(self.report.hello.slot)?;
+        }
+        if runs != wanted && self.trial == Trial::Runs {
+            self.trial = Trial::GivenUp;
+            self.service.tell(&Event::GivenUp { version });
+        }
         Ok(())
     }
 
@@ -264,7 +322,8 @@ impl<S: Service> Keeper<S> {
                 self.service.tell(&Event::NoImage { stage });
                 Ok(false)
             }
-            Err(CardError::NotBooted(_)) => Ok(false),
+            // Else a reset follows: there is an image to go back to.
+            Err(CardError::NotBooted(_)) if !matches!(self.trial, Trial::Runs | Trial::GivenUp) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -394,6 +453,7 @@ impl<S: Service> Keeper<S> {
         if state.unhealthy == 0 && !*confirmed {
             card.confirm()?;
             *confirmed = true;
+            self.trial = Trial::Over;
         }
         if follows_host {
             match self.synchronise(card) {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use weir_card::mailbox::encode;
 use weir_card::protocol::{
-    ABI_MAJOR, ABI_MINOR, BootStage, CardState, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES, IMAGE_MAGIC,
-    ImageHeader, Key, Opcode, RAM_BASE, SLOT_A_BASE, ServoSource, State, Status, SyncAction,
+    ABI_MAJOR, ABI_MINOR, BOOT_TRIES, BootStage, CardState, EXECUTION_BASE, FaultEntry, IMAGE_HEADER_BYTES,
+    IMAGE_MAGIC, ImageError, ImageHeader, Key, Opcode, RAM_BASE, SLOT_A_BASE, SLOT_B_BASE, ServoSource, State, Status,
+    SyncAction,
 };
 use weir_card::registers::{Register, clock, host, info, mailbox, system};
 use weir_card::{
@@ -21,16 +22,20 @@ use weir_card::{
 };
 
 type Answer = Box<dyn FnMut(&[u32]) -> Vec<Vec<u32>> + Send>;
+/// The CPU's, by address in the load window.
+type Memory = Arc<Mutex<BTreeMap<u32, u32>>>;
 
 /// Registers that hold what is written, a mailbox, and a firmware: from a whole request to messages.
 struct Mock {
     values: BTreeMap<u32, u32>,
-    memory: BTreeMap<u32, u32>,
+    memory: Memory,
     to_card: Vec<u32>,
     to_host: VecDeque<u32>,
     deaf: bool,
     boots: bool,
     answer: Answer,
+    /// Told at the end of a reset of the CPU whether an image was loaded.
+    restarted: Box<dyn FnMut(bool) + Send>,
 }
 
 impl Mock {
@@ -43,12 +48,13 @@ impl Mock {
         ];
         Self {
             values: values.map(|(register, value)| (register.0, value)).into(),
-            memory: BTreeMap::new(),
+            memory: Memory::default(),
             to_card: Vec::new(),
             to_host: VecDeque::new(),
             deaf: false,
             boots: true,
             answer: Box::new(answer),
+            restarted: Box::new(|_| {}),
         }
     }
 
@@ -68,6 +74,10 @@ impl Registers for Mock {
             mailbox::TO_CARD_STATUS => mailbox::TO_CARD_STATUS_READY.set(0, u32::from(!self.deaf)),
             mailbox::TO_HOST_STATUS => mailbox::TO_HOST_STATUS_VALID.set(0, u32::from(!self.to_host.is_empty())),
             mailbox::TO_HOST_POP => self.to_host.pop_front().unwrap_or(0),
+            system::LOAD_READ => {
+                let place = self.values.get(&system::LOAD_ADDRESS.0).copied().unwrap_or(0);
+                self.memory.lock().unwrap().get(&place).copied().unwrap_or(0)
+            }
             _ => self.values.get(&register.0).copied().unwrap_or(0),
         })
     }
@@ -85,13 +95,17 @@ impl Registers for Mock {
             }
             system::LOAD_WRITE => {
                 let place = self.values.entry(system::LOAD_ADDRESS.0).or_default();
-                self.memory.insert(*place, value);
+                self.memory.lock().unwrap().insert(*place, value);
                 *place += 4;
             }
             // The boot: out of reset, with an image in the slot.
             system::CONTROL if before & 1 == 1 && value & 1 == 0 && self.boots => {
-                assert_eq!(self.memory.get(&slot), Some(&IMAGE_MAGIC));
-                self.values.insert(host::FIRMWARE_VERSION.0, self.memory[&(slot + 4)]);
+                assert_eq!(self.memory.lock().unwrap().get(&slot), Some(&IMAGE_MAGIC));
+                (self.restarted)(true);
+                self.values.insert(host::BOOT_STAGE.0, BootStage::Tested as u32);
+            }
+            system::REQUEST => {
+                (self.restarted)(false);
                 self.values.insert(host::BOOT_STAGE.0, BootStage::Tested as u32);
             }
             _ => {}
@@ -435,6 +449,39 @@ struct Firmware {
     /// TIME_SYNCs that are doubted.
     doubts: u32,
     faults: Vec<FaultEntry>,
+    memory: Memory,
+    /// Slot that runs, and what became of the other one.
+    slot: u32,
+    other: Other,
+    /// Boots of the other slot's image that were not confirmed.
+    tries: u32,
+    confirmed: bool,
+}
+
+/// The slot beside the one that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Other {
+    /// An update of it gives what is good.
+    #[default]
+    Good,
+    /// An update of it gives what never answers.
+    Hangs,
+    /// An update of it gives what resets the CPU at once, until all tries are used up.
+    Crashes,
+    /// An update of it is refused.
+    Refused,
+}
+
+impl Firmware {
+    /// As the boot ROM does.
+    fn restart(&mut self, loaded: bool) {
+        self.tries += match self.other {
+            Other::Crashes => BOOT_TRIES + 1,
+            _ => u32::from(!loaded),
+        };
+        self.slot = u32::from(!loaded && self.tries <= BOOT_TRIES);
+        self.state = CardState::Idle as u32;
+    }
 }
 
 /// What a keeper needs, with all that it told.
@@ -443,7 +490,6 @@ struct Kept {
     events: Arc<Mutex<Vec<Event>>>,
     end: Arc<AtomicBool>,
     epoch: u16,
-    version: u32,
 }
 
 impl Service for Kept {
@@ -455,8 +501,27 @@ impl Service for Kept {
         let mock = Mock::new(move |request| {
             let mut firmware = firmware.lock().unwrap();
             let payload = payload(request);
+            if firmware.slot == 1 && firmware.other == Other::Hangs {
+                return vec![];
+            }
             let answer = match Opcode::from_u32(opcode(request)).unwrap() {
-                Opcode::Hello => vec![0; 6],
+                Opcode::Hello => vec![0, 0, firmware.slot, 0, 0, 0],
+                Opcode::UpdateData => {
+                    let places = (SLOT_B_BASE - RAM_BASE + payload[0]..).step_by(4);
+                    firmware
+                        .memory
+                        .lock()
+                        .unwrap()
+                        .extend(places.zip(payload[1..].iter().copied()));
+                    vec![0]
+                }
+                Opcode::UpdateEnd if firmware.other == Other::Refused => {
+                    return vec![reply(request, Status::Failed, &[ImageError::Abi as u32])];
+                }
+                Opcode::Confirm => {
+                    firmware.confirmed = true;
+                    vec![]
+                }
                 Opcode::GetState => {
                     firmware.asked += 1;
                     // It leaves RUNNING by itself, once.
@@ -499,8 +564,14 @@ impl Service for Kept {
             };
             vec![reply(request, Status::Ok, &answer)]
         });
+        let firmware = Arc::clone(&self.firmware);
+        let restarted = move |loaded| firmware.lock().unwrap().restart(loaded);
+        let mock = Mock {
+            memory: Arc::clone(&self.firmware.lock().unwrap().memory),
+            restarted: Box::new(restarted),
+            ..mock
+        };
         Ok(mock
-            .with(host::FIRMWARE_VERSION, self.version)
             .with(host::BOOT_STAGE, BootStage::Tested as u32)
             .with(host::FAULT_COUNT, faults)
             .with(info::CLOCK_KHZ, 300_000)
@@ -533,15 +604,14 @@ impl Service for Kept {
 
 type Told = (Result<(), CardError>, Vec<String>, Arc<Mutex<Firmware>>);
 
-fn keep(version: u32, image: Option<Image>, values: Vec<(Key, u32)>) -> Told {
-    keep_doubting(version, image, values, 0)
+fn keep(values: Vec<(Key, u32)>) -> Told {
+    keep_with(None, values, Firmware::default())
 }
 
-fn keep_doubting(version: u32, image: Option<Image>, values: Vec<(Key, u32)>, doubts: u32) -> Told {
+fn keep_with(image: Option<Image>, values: Vec<(Key, u32)>, firmware: Firmware) -> Told {
     let firmware = Arc::new(Mutex::new(Firmware {
         state: CardState::Idle as u32,
-        doubts,
-        ..Firmware::default()
+        ..firmware
     }));
     firmware.lock().unwrap().faults.push(FaultEntry {
         sequence: 1,
@@ -555,12 +625,12 @@ fn keep_doubting(version: u32, image: Option<Image>, values: Vec<(Key, u32)>, do
         events: Arc::clone(&events),
         end: Arc::clone(&end),
         epoch: 0,
-        version,
     };
     let settings = Settings {
         image,
         values,
         timing: Timing {
+            reply: Duration::from_millis(60),
             boot: Duration::from_millis(60),
             ..Timing::default()
         },
@@ -573,7 +643,7 @@ fn keep_doubting(version: u32, image: Option<Image>, values: Vec<(Key, u32)>, do
 
 #[test]
 fn a_keeper_starts_a_card_again_with_another_epoch_and_another_seed() {
-    let (result, names, firmware) = keep(7, None, vec![(Key::HostTimeoutUs, 50_000)]);
+    let (result, names, firmware) = keep(vec![(Key::HostTimeoutUs, 50_000)]);
     result.unwrap();
     let told = [
         "ATTACHED",
@@ -611,7 +681,11 @@ fn a_keeper_starts_a_card_again_with_another_epoch_and_another_seed() {
 #[test]
 fn a_keeper_sets_the_clock_before_anything_is_measured() {
     let synchronised = |source, doubts| {
-        let (result, _, firmware) = keep_doubting(7, None, vec![(Key::ServoSource, source as u32)], doubts);
+        let doubting = Firmware {
+            doubts,
+            ..Firmware::default()
+        };
+        let (result, _, firmware) = keep_with(None, vec![(Key::ServoSource, source as u32)], doubting);
         result.unwrap();
         let firmware = firmware.lock().unwrap();
         firmware.synchronised.clone()
@@ -625,15 +699,111 @@ fn a_keeper_sets_the_clock_before_anything_is_measured() {
     assert_eq!(synchronised(ServoSource::Pps, 2), [idle, idle, idle, idle]);
 }
 
+/// A keeper that has an image, with a card that runs it or another one of the same version.
+fn keep_image(same: bool, other: Other) -> Told {
+    let wanted = Image::parse(&image(&[1, 2, 3])).unwrap();
+    let runs = Image::parse(&image(&[if same { 1 } else { 4 }, 2, 3])).unwrap();
+    let firmware = Firmware {
+        other,
+        ..Firmware::default()
+    };
+    let places = (SLOT_A_BASE - RAM_BASE..).step_by(4);
+    let words = places.zip(runs.words().iter().copied());
+    firmware.memory.lock().unwrap().extend(words);
+    keep_with(Some(wanted), vec![], firmware)
+}
+
 #[test]
-fn a_keeper_loads_firmware_of_another_version_and_none_only_if_some_runs() {
-    let newer = Image::parse(&image(&[1, 2, 3])).unwrap();
-    let (result, names, _) = keep(newer.header.version, Some(newer.clone()), vec![]);
+fn a_keeper_puts_another_image_beside_the_one_that_runs() {
+    let (result, names, firmware) = keep_image(true, Other::Good);
     result.unwrap();
     assert!(!names.contains(&"FIRMWARE_LOADING".to_owned()), "{names:?}");
-    let (result, names, _) = keep(newer.header.version + 1, Some(newer), vec![]);
+    assert_eq!(firmware.lock().unwrap().tries, 0);
+
+    let (result, names, firmware) = keep_image(false, Other::Good);
     result.unwrap();
-    assert_eq!(names[..3], ["ATTACHED", "FIRMWARE_LOADING", "FIRMWARE"]);
+    let told = [
+        "ATTACHED",
+        "FIRMWARE",
+        "FIRMWARE_LOADING",
+        "FIRMWARE",
+        "FAULT_WATCHDOG",
+        "STARTED",
+    ];
+    assert_eq!(names[..6], told);
+    let firmware = firmware.lock().unwrap();
+    assert!(firmware.confirmed);
+    assert_eq!(
+        (firmware.slot, firmware.tries),
+        (1, 1),
+        "the old one is there, and what was lost later needs no reset"
+    );
+}
+
+#[test]
+fn firmware_that_never_answers_is_given_up_for_the_one_before() {
+    let (result, names, firmware) = keep_image(false, Other::Hangs);
+    result.unwrap();
+    // Tried once; what is lost later is not the image's.
+    let told = [
+        "ATTACHED",
+        "FIRMWARE",
+        "FIRMWARE_LOADING",
+        "LOST",
+        "FIRMWARE",
+        "FIRMWARE_GIVEN_UP",
+        "FAULT_WATCHDOG",
+        "STARTED",
+        "LOST",
+        "FIRMWARE",
+        "STARTED",
+        "STOPPED",
+    ];
+    assert_eq!(names, told);
+    let firmware = firmware.lock().unwrap();
+    assert_eq!((firmware.slot, firmware.tries), (0, BOOT_TRIES + 1));
+}
+
+#[test]
+fn firmware_that_crashes_is_given_up_though_the_card_is_never_lost() {
+    let (result, names, firmware) = keep_image(false, Other::Crashes);
+    result.unwrap();
+    let told = [
+        "ATTACHED",
+        "FIRMWARE",
+        "FIRMWARE_LOADING",
+        "FIRMWARE",
+        "FIRMWARE_GIVEN_UP",
+        "FAULT_WATCHDOG",
+        "STARTED",
+    ];
+    assert_eq!(names[..7], told);
+    assert_eq!(firmware.lock().unwrap().tries, BOOT_TRIES + 1, "tried once");
+}
+
+#[test]
+fn a_card_that_never_answers_is_loaded_at_the_first_start_too() {
+    let hung = || Firmware {
+        slot: 1,
+        other: Other::Hangs,
+        ..Firmware::default()
+    };
+    let (result, names, _) = keep_with(Some(Image::parse(&image(&[1])).unwrap()), vec![], hung());
+    result.unwrap();
+    assert_eq!(names[..4], ["ATTACHED", "LOST", "FIRMWARE_LOADING", "FIRMWARE"]);
+    let (result, _, _) = keep_with(None, vec![], hung());
+    assert!(
+        matches!(result, Err(CardError::NoAnswer(Opcode::Hello, _))),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn an_image_that_the_card_refuses_ends_the_first_start_by_name() {
+    let (result, _, firmware) = keep_image(false, Other::Refused);
+    let said = result.unwrap_err().to_string();
+    assert!(said.contains("refused the firmware image (ABI)"), "{said}");
+    assert_eq!(firmware.lock().unwrap().tries, 0, "no reset");
 }
 
 /// A simulated card's end of the socket: gives these answers, and back what it was asked.

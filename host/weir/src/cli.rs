@@ -652,7 +652,7 @@ pub struct PortArgs {
     /// Registers of the card (weir nic-sim --socket): configure and start it, give it a heartbeat, watch over it
     #[arg(long, value_name = "SOCKET", requires = "card")]
     pub control: Option<PathBuf>,
-    /// Firmware to load into a card that runs none, or another version
+    /// Firmware for a card that runs none, or another: that stays until this one has measured
     #[arg(long, value_name = "IMAGE", requires = "control")]
     pub firmware: Option<PathBuf>,
     /// A setting of the card, as HOST_TIMEOUT_US=50000 (docs: card-protocol.md, configuration keys); repeat for several
