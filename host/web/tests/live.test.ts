@@ -116,6 +116,15 @@ async function newsTo(view: string, route: string, wait: number) {
                 },
                 JSON.stringify({ ...captures[0], ...changed }),
             ),
+        /** As after a stream that was lost: all is asked for again at once. */
+        renew: () =>
+            one.page.evaluate(() => {
+                const { streams } = globalThis as unknown as { streams: { onerror(): void; onopen(): void }[] };
+                for (const stream of streams) {
+                    stream.onerror();
+                    stream.onopen();
+                }
+            }),
     };
 }
 
@@ -128,6 +137,29 @@ test("what takes longer than it is to the next news is shown all the same", asyn
         await tell({ kind: "LIVE", revision: `9${news}`, seconds: 10 + news / 10 });
         await page.waitForTimeout(50);
     }
+    await page.close();
+});
+
+test("news of a list leave it where it was scrolled to, and its rows in sight", async () => {
+    const { page, renew } = await newsTo("connections", "/connections", 150);
+    await page.setViewportSize({ width: 1400, height: 400 });
+    await page.waitForSelector('[role="gridcell"]:not(:empty)');
+    const grid = page.locator('[role="grid"]');
+    await grid.evaluate((box) => (box.scrollTop = 50));
+    const now = () =>
+        grid.evaluate((box) => ({
+            top: box.scrollTop,
+            blank: box.querySelectorAll('[role="gridcell"]:empty').length,
+        }));
+    await expect.poll(now).toEqual({ top: 50, blank: 0 });
+    const asked = page.waitForRequest("**/connections?*");
+    const answered = page.waitForResponse("**/connections?*");
+    await renew();
+    await asked;
+    expect(await now()).toEqual({ top: 50, blank: 0 });
+    await answered;
+    await page.waitForTimeout(100);
+    expect(await now()).toEqual({ top: 50, blank: 0 });
     await page.close();
 });
 
