@@ -362,6 +362,32 @@ test("setups: every outcome with its count; arrow keys visit what went wrong", a
     expectNoErrors(one);
 });
 
+test("a ring stays with its mark in another range, and goes where it is not", async () => {
+    await one.show("view=setups");
+    const chart = one.page.locator('[data-chart="setups"]');
+    const said = () => chart.locator("[aria-live]").innerText();
+    await chart.locator(".plot").focus();
+    await one.page.keyboard.press("ArrowRight");
+    const mark = await said();
+    for (const key of ["w", "d"]) {
+        await one.page.keyboard.press(key);
+        await settled(one.page);
+    }
+    expect(await said()).toBe(mark);
+    const ring = await chart.locator(".ring").boundingBox();
+    if (!ring) throw new Error("no ring");
+    for (let step = 0; step < 10; step += 1) await one.page.keyboard.press("d");
+    await settled(one.page);
+    expect([await said(), await chart.locator(".ring").count()]).toEqual(["", 0]);
+    // What lay there is told by the pointer, too.
+    await one.page.goBack();
+    await settled(one.page);
+    await one.page.mouse.move(ring.x + ring.width / 2, ring.y + ring.height / 2);
+    expect(await said()).toBe(mark);
+    await one.page.mouse.move(0, 0);
+    expectNoErrors(one);
+});
+
 test("setups: the descriptions with their counts and slowest end, and the connections behind each", async () => {
     await one.show("view=setups");
     const expected = new Map<string, { count: number; slowest: number }>();
