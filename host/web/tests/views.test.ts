@@ -538,6 +538,35 @@ test("keys: help, theme", async () => {
     expectNoErrors(one);
 });
 
+test("what lies behind the list of keys stays as it is, and Escape puts a notice away", async () => {
+    await one.show("view=setups&from=x");
+    const notice = one.page.locator(".bar");
+    expect(await notice.innerText()).toContain("cannot be read");
+    const url = one.page.url();
+    for (const key of "?wgc") await one.page.keyboard.press(key);
+    expect(one.page.url()).toBe(url);
+    await one.page.keyboard.press("Escape");
+    expect([await one.page.locator("dialog").isVisible(), await notice.count()]).toEqual([false, 1]);
+    await one.page.keyboard.press("Escape");
+    await expect.poll(() => notice.count()).toBe(0);
+    expectNoErrors(one);
+});
+
+test("in the reader's own colours, what is chosen stands out", async () => {
+    await one.page.emulateMedia({ forcedColors: "active" });
+    await one.show("view=connections&row=1");
+    const grounds = await one.page.evaluate(() => {
+        const chosen = document.body.appendChild(document.createElement("p"));
+        chosen.style.cssText = "forced-color-adjust: none; background: Highlight";
+        const all = [chosen, ...document.querySelectorAll("nav a[aria-current], #row-1, #row-2")];
+        return all.map((one) => getComputedStyle(one).backgroundColor);
+    });
+    const [highlight, ...found] = grounds;
+    expect(found.map((ground) => ground === highlight)).toEqual([true, true, false]);
+    await one.page.emulateMedia({ forcedColors: null });
+    expectNoErrors(one);
+});
+
 test("first steps: shown until they are put away, and brought back from the keys", async () => {
     const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
     const page = await context.newPage();
