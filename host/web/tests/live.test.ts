@@ -87,6 +87,8 @@ async function newsTo(view: string, route: string, wait: number) {
     const one = await tab(browser, file);
     await one.page.addInitScript(() => {
         class Stream extends EventTarget {
+            static CLOSED = 2;
+            readyState = 1;
             onerror = () => undefined;
             onopen = () => undefined;
             close(): void {}
