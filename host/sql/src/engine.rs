@@ -212,7 +212,7 @@ fn register(session: &mut SessionState, hosts: Hosts) -> Result<(), DataFusionEr
     for function in functions::aggregate() {
         session.register_udaf(function)?;
     }
-    Ok(())
+    session.register_expr_planner(Arc::new(functions::Signed))
 }
 
 /// A query that is understood, and what it is asked of.

@@ -142,3 +142,40 @@ async fn names_of_a_hosts_file() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn differences_of_counters_have_a_sign() {
+    let (_folder, engine) = empty();
+    // As a direction's packets, retransmissions, TTLs and ports are stored.
+    let row = "(SELECT CAST(3 AS BIGINT UNSIGNED) AS a, CAST(5 AS BIGINT UNSIGNED) AS b, CAST(3 AS INT UNSIGNED) AS c,
+                       CAST(5 AS INT UNSIGNED) AS d, CAST(64 AS TINYINT UNSIGNED) AS t, CAST(1514 AS SMALLINT UNSIGNED) AS w,
+                       CAST(18446744073709551615 AS BIGINT UNSIGNED) AS most) AS r";
+    for (expression, value) in [
+        ("a - b", "-2"),
+        ("c - d", "-2"),
+        ("a - d", "-2"),
+        ("t + t + t + t + t", "320"),
+        ("w * w", "2292196"),
+        ("w * w - t", "2292132"),
+        ("most * b", "92233720368547758075"),
+        ("sum(a) - sum(b)", "-2"),
+        ("max(c) - max(d)", "-2"),
+        ("abs(a - b)", "2"),
+        ("a - 5", "-2"),
+        ("b / a", "1"),
+    ] {
+        let sql = format!("SELECT {expression} FROM {row}");
+        assert_eq!(text(&engine, &sql).await, value, "{expression}");
+    }
+    let sql = "SELECT a - b, count(*)
+               FROM (SELECT CAST(x AS BIGINT UNSIGNED) AS a, CAST(y AS BIGINT UNSIGNED) AS b
+                     FROM (VALUES (1, 3), (2, 4), (9, 1)) AS t (x, y))
+               GROUP BY a - b HAVING a - b < 0";
+    assert_eq!(text(&engine, sql).await, "-2|2");
+    let sql = format!("SELECT b - most FROM {row}");
+    let error = fails(&engine, &sql).await;
+    assert!(
+        error.to_string().contains("18446744073709551615"),
+        "no wrong number: {error}"
+    );
+}
