@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::functions::{self, Hosts};
 use crate::storage::Storage;
 use crate::table::StoreTable;
-use crate::{placeholders, read_only};
+use crate::{extent, placeholders, read_only};
 
 /// Names of the catalog and the schema that hold the tables.
 pub const CATALOG: &str = "weir";
@@ -151,6 +151,7 @@ impl Engine {
         let dialect = session.config_options().sql_parser.dialect;
         let statement = session.sql_to_statement(&sql, &dialect).map_err(Error::Query)?;
         read_only::check(&statement)?;
+        extent::check(&statement)?;
         let plan = session.statement_to_plan(statement).await;
         let plan = plan.map_err(|error| self.error(error))?;
         read_only::check_plan(&plan)?;

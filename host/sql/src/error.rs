@@ -16,6 +16,15 @@ pub enum Error {
     Length(usize),
     /// More operators than a tree may be deep.
     Depth(usize),
+    /// It is more than can be planned.
+    Extent {
+        /// How much of it there may be.
+        may: usize,
+        /// What there is too much of.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
     /// It took longer than allowed.
     Time(Duration),
     /// It needed more memory, in bytes, than allowed; whether it could have used files.
@@ -71,6 +80,7 @@ impl fmt::Display for Error {
                  parts",
                 crate::depth::MOST
             ),
+            Self::Extent { may, what, instead } => write!(f, "the query has more than {may} {what}: {instead}"),
             Self::Time(limit) => write!(
                 f,
                 "stopped after {} s, the limit that --timeout sets: ask for fewer taps and hours (WHERE tap = ... AND \

@@ -423,7 +423,9 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::ReadOnly(_) | Error::Query(_) | Error::Length(_) | Error::Depth(_) => Self::invalid_argument(text),
+            Error::ReadOnly(_) | Error::Query(_) | Error::Length(_) | Error::Depth(_) | Error::Extent { .. } => {
+                Self::invalid_argument(text)
+            }
             Error::Time(_) => Self::deadline_exceeded(text),
             Error::Memory { .. } => Self::resource_exhausted(text),
             Error::Cancelled => Self::cancelled(text),

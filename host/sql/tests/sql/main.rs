@@ -1,6 +1,7 @@
 //! The engine over a store on disk: answers, pruning, limits, what is refused, what a commit changes.
 
 mod answers;
+mod extent;
 mod functions;
 mod placeholders;
 mod sample;
