@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use arrow::error::ArrowError;
+use datafusion::common::exec_datafusion_err;
 use datafusion::error::DataFusionError;
 
 /// What stood in the way of a query; the text says what to do.
@@ -47,6 +49,9 @@ pub enum Error {
 impl Error {
     /// What an error of the engine means under these limits.
     pub(crate) fn from_engine(error: DataFusionError, memory: usize, spilling: bool) -> Self {
+        if let Some(text) = condition(&error) {
+            return Self::Query(exec_datafusion_err!("a condition cannot be computed: {text}"));
+        }
         match error.find_root() {
             DataFusionError::ResourcesExhausted(_) => Self::Memory {
                 limit: memory,
@@ -58,6 +63,18 @@ impl Error {
             _ => Self::Query(error),
         }
     }
+}
+
+/// What a condition of the query met while it chose the rows of a file: the engine tells it as an error of that file.
+fn condition(error: &DataFusionError) -> Option<String> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    causes.find_map(|cause| match cause.downcast_ref() {
+        Some(ArrowError::ComputeError(text)) => text
+            .strip_prefix("Error evaluating filter predicate: ")
+            .map(str::to_owned),
+        _ => None,
+    })
 }
 
 impl fmt::Display for Error {

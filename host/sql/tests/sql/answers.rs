@@ -298,6 +298,27 @@ async fn errors_name_what_is_wrong() {
     assert!(error.to_string().contains("/nowhere"), "{error}");
 }
 
+#[tokio::test]
+async fn a_condition_that_cannot_be_computed_is_no_fault_of_the_store() {
+    let (_folder, engine) = sample();
+    for (condition, says) in [
+        ("1 / (id - id) = 1", "DivideByZero"),
+        ("CAST(client_address AS INT) = 1", "Cannot cast string"),
+        (
+            "in_subnet(client_address, '10.1.0.0')",
+            "is no subnet; one looks like 10.0.0.0/8",
+        ),
+    ] {
+        let error = fails(&engine, &format!("SELECT tap FROM connections WHERE {condition}")).await;
+        assert!(matches!(error, Error::Query(_)), "{condition}: {error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("a condition cannot be computed") && text.contains(says),
+            "{text}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_is_limited() {
     let (store, _) = sample();
