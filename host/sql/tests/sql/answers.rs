@@ -1,6 +1,7 @@
 //! Queries and their answers.
 
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -501,6 +502,49 @@ async fn formats() {
         parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(prost::bytes::Bytes::from(parquet), 10);
     let batches: Vec<_> = reader.expect("a file").map(|batch| batch.expect("rows")).collect();
     assert_eq!(batches[0], ask(&engine, sql).await.expect("answer"));
+}
+
+/// A reader that is gone.
+struct Gone;
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_gone_is_known_in_every_format() {
+    let (_folder, engine) = sample();
+    for format in [Format::Table, Format::Csv, Format::Json, Format::Parquet] {
+        let mut answer = engine.plan("SELECT id FROM connections").await.expect("plan").run();
+        match output::write(&mut answer, format, 9, Gone).await {
+            Err(Error::Write(error)) => assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{format:?}: {error}"),
+            other => panic!("{format:?}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_holds_one_column_of_a_name() {
+    let (_folder, engine) = sample();
+    let sql = "SELECT c.id, d.id FROM connections c JOIN connections d ON d.id = c.id + 1 WHERE c.id = 7";
+    let write = async |format| {
+        let mut out = Vec::new();
+        let mut answer = engine.plan(sql).await.expect("plan").run();
+        let written = output::write(&mut answer, format, 9, &mut out).await;
+        written.map(|_| String::from_utf8(out).expect("text"))
+    };
+    assert_eq!(write(Format::Csv).await.expect("CSV"), "id,id\n7,8\n");
+    let error = write(Format::Json).await.expect_err("JSON");
+    assert!(
+        error.to_string().contains("two columns are named \"id\"") && error.to_string().contains("AS"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
