@@ -71,6 +71,7 @@ impl EngineArgs {
         Limits {
             memory: usize::try_from(self.memory << 20).unwrap_or(usize::MAX),
             time: Duration::from_secs_f64(self.timeout),
+            patience: None,
             spill,
         }
     }

@@ -29,6 +29,8 @@ pub enum Error {
     },
     /// It took longer than allowed.
     Time(Duration),
+    /// Its reader asked for no more rows for so long.
+    Idle(Duration),
     /// It needed more memory, in bytes, than allowed; whether it could have used files.
     Memory {
         /// What is allowed, bytes.
@@ -103,6 +105,12 @@ impl fmt::Display for Error {
                 "stopped after {} s, the limit that --timeout sets: ask for fewer taps and hours (WHERE tap = ... AND \
                  hour >= ...), or allow more time",
                 limit.as_secs_f64()
+            ),
+            Self::Idle(patience) => write!(
+                f,
+                "stopped: its rows were not taken for {} s, and others may wait for their turn: read an answer to its end, or \
+                 close it",
+                patience.as_secs_f64()
             ),
             Self::Memory { limit, spilling } => {
                 let hint = if *spilling {

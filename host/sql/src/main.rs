@@ -8,7 +8,7 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use weir_sql::cli::{Cli, Command, EngineArgs, QueryArgs};
 use weir_sql::destination::Destination;
-use weir_sql::engine::Engine;
+use weir_sql::engine::{Engine, Limits};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
 use weir_sql::{flight, output};
@@ -42,7 +42,11 @@ fn run(command: Command) -> Result<(), Error> {
             result
         }
         Command::Serve(args) => {
-            let engine = open(&args.engine)?;
+            let limits = Limits {
+                patience: Some(flight::PATIENCE),
+                ..args.engine.limits()
+            };
+            let engine = open(&args.engine, limits)?;
             runtime.block_on(flight::serve(engine, args.listen, |address| {
                 anstream::println!("weir-sql: Flight SQL on grpc://{address}");
             }))
@@ -50,16 +54,16 @@ fn run(command: Command) -> Result<(), Error> {
     }
 }
 
-fn open(args: &EngineArgs) -> Result<Engine, Error> {
+fn open(args: &EngineArgs, limits: Limits) -> Result<Engine, Error> {
     let hosts = match &args.hosts {
         Some(path) => Hosts::read(path).map_err(Error::Store)?,
         None => Hosts::default(),
     };
-    Engine::open(&args.store, args.limits(), hosts)
+    Engine::open(&args.store, limits, hosts)
 }
 
 async fn query(args: &QueryArgs) -> Result<(), Error> {
-    let engine = open(&args.engine)?;
+    let engine = open(&args.engine, args.engine.limits())?;
     let mut sql = args.sql.clone();
     if sql == "-" {
         sql.clear();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use weir_sql::engine::{Engine, Limits, Spill};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
@@ -343,6 +344,39 @@ async fn time_is_limited() {
         .run();
     tokio::time::sleep(time * 2).await;
     assert_eq!(answer.next().await.expect("rows").expect("no error").num_rows(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_keeps_no_turn() {
+    let (store, _) = sample();
+    let patience = Some(Duration::from_millis(200));
+    let engine = Engine::open(store.path(), Limits { patience, ..limits() }, Hosts::default()).expect("engine");
+    for (sql, ends) in [
+        ("SELECT * FROM generate_series(1, 1000000)", true),
+        ("SELECT id FROM connections LIMIT 9", false),
+    ] {
+        let (turn, given_back) = oneshot::channel::<()>();
+        let mut answer = engine.plan(sql).await.expect("plan").run_with(turn);
+        let waited = tokio::time::timeout(Duration::from_secs(20), given_back).await;
+        assert!(waited.is_ok(), "{sql}: it keeps its turn");
+        let mut rows = 0;
+        let error = loop {
+            match answer.next().await {
+                Some(Ok(batch)) => rows += batch.num_rows(),
+                Some(Err(error)) => break Some(error),
+                None => break None,
+            }
+        };
+        if ends {
+            let error = error.expect("it has not all rows").to_string();
+            assert!(
+                error.contains("not taken for 0.2 s") && error.contains("close it"),
+                "{error}"
+            );
+        } else {
+            assert!(error.is_none() && rows == 9, "{rows} {error:?}");
+        }
+    }
 }
 
 #[tokio::test]

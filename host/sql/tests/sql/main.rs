@@ -27,6 +27,7 @@ fn limits() -> Limits {
     Limits {
         memory: 256 << 20,
         time: Duration::from_secs(60),
+        patience: None,
         spill: None,
     }
 }
