@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::engine::{Limits, Spill};
 use crate::output::Format;
@@ -71,6 +71,7 @@ impl EngineArgs {
         Limits {
             memory: usize::try_from(self.memory << 20).unwrap_or(usize::MAX),
             time: Duration::from_secs_f64(self.timeout),
+            patience: None,
             spill,
         }
     }
@@ -82,10 +83,10 @@ pub struct QueryArgs {
     /// The query; '-' reads it from standard input
     #[arg(value_name = "SQL")]
     pub sql: String,
-    /// Output format
-    #[arg(short, long, value_enum, default_value = "table")]
-    pub format: Format,
-    /// Write to this file instead of standard output
+    /// Output format (default: the one that the output's name ends in, .csv, .json or .parquet, else a table)
+    #[arg(short, long, value_enum)]
+    format: Option<Format>,
+    /// Write to this file instead of standard output; it is there once it is whole
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     /// Rows of a table; the other formats write all
@@ -94,6 +95,14 @@ pub struct QueryArgs {
     /// Where to ask and how much.
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+impl QueryArgs {
+    /// The format that is asked for; else the one that the output's name ends in.
+    pub fn format(&self) -> Format {
+        let named = || Format::from_str(self.output.as_ref()?.extension()?.to_str()?, true).ok();
+        self.format.or_else(named).unwrap_or(Format::Table)
+    }
 }
 
 /// `weir-sql serve`.

@@ -35,7 +35,7 @@ use crate::error::Error;
 use crate::functions::{self, Hosts};
 use crate::storage::Storage;
 use crate::table::StoreTable;
-use crate::{placeholders, read_only};
+use crate::{extent, placeholders, read_only};
 
 /// Names of the catalog and the schema that hold the tables.
 pub const CATALOG: &str = "weir";
@@ -56,6 +56,8 @@ pub struct Limits {
     pub memory: usize,
     /// Time that an answer may take, without the time in which its reader did not ask for more.
     pub time: Duration,
+    /// How long an answer waits for a reader that asks for no more rows, and then ends; without it for as long as it takes.
+    pub patience: Option<Duration>,
     /// Where queries that need more memory may put rows.
     pub spill: Option<Spill>,
 }
@@ -151,6 +153,7 @@ impl Engine {
         let dialect = session.config_options().sql_parser.dialect;
         let statement = session.sql_to_statement(&sql, &dialect).map_err(Error::Query)?;
         read_only::check(&statement)?;
+        extent::check(&statement)?;
         let plan = session.statement_to_plan(statement).await;
         let plan = plan.map_err(|error| self.error(error))?;
         read_only::check_plan(&plan)?;
@@ -212,7 +215,7 @@ fn register(session: &mut SessionState, hosts: Hosts) -> Result<(), DataFusionEr
     for function in functions::aggregate() {
         session.register_udaf(function)?;
     }
-    Ok(())
+    session.register_expr_planner(Arc::new(functions::Signed))
 }
 
 /// A query that is understood, and what it is asked of.
@@ -244,16 +247,22 @@ impl Query {
 
     /// Begin to answer. Must be called in a Tokio runtime.
     pub fn run(self) -> Answer {
+        self.run_with(())
+    }
+
+    /// The same; lets go of `turn` as soon as nothing is computed any more, however long the reader takes for the last rows.
+    pub fn run_with(self, turn: impl Send + 'static) -> Answer {
         let schema = self.schema();
         let Self { session, plan, limits } = self;
         let (sender, batches) = mpsc::channel(WAITING);
         let given = Arc::clone(&schema);
         let allowed = limits.clone();
         let task = tokio::spawn(async move {
-            let result = answer(session, plan, &given, &sender).await;
+            let result = answer(session, plan, &given, &sender, &allowed).await;
+            drop(turn);
             if let Err(error) = result {
                 // A reader that is gone needs no error.
-                let _ = sender.send(Err(allowed.error(error))).await;
+                let _ = sender.send(Err(error)).await;
             }
         });
         Answer {
@@ -272,13 +281,22 @@ async fn answer(
     plan: LogicalPlan,
     schema: &SchemaRef,
     sender: &mpsc::Sender<Result<RecordBatch, Error>>,
-) -> Result<(), DataFusionError> {
+    limits: &Limits,
+) -> Result<(), Error> {
     let context = session.task_ctx();
-    let plan = DataFrame::new(session, plan).create_physical_plan().await?;
-    let mut stream = execute_stream(yielding(plan)?, context)?;
+    let plan = DataFrame::new(session, plan).create_physical_plan().await;
+    let stream = plan.and_then(yielding).and_then(|plan| execute_stream(plan, context));
+    let mut stream = stream.map_err(|error| limits.error(error))?;
     while let Some(batch) = stream.next().await {
-        let batch = as_plain(&batch?, schema)?;
-        if sender.send(Ok(batch)).await.is_err() {
+        let batch = batch.and_then(|batch| as_plain(&batch, schema));
+        let sent = sender.send(Ok(batch.map_err(|error| limits.error(error))?));
+        let sent = match limits.patience {
+            Some(patience) => tokio::time::timeout(patience, sent)
+                .await
+                .map_err(|_| Error::Idle(patience))?,
+            None => sent.await,
+        };
+        if sent.is_err() {
             break;
         }
     }

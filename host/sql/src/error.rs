@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use arrow::error::ArrowError;
+use datafusion::common::exec_datafusion_err;
 use datafusion::error::DataFusionError;
 
 /// What stood in the way of a query; the text says what to do.
@@ -16,8 +18,19 @@ pub enum Error {
     Length(usize),
     /// More operators than a tree may be deep.
     Depth(usize),
+    /// It is more than can be planned.
+    Extent {
+        /// How much of it there may be.
+        may: usize,
+        /// What there is too much of.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
     /// It took longer than allowed.
     Time(Duration),
+    /// Its reader asked for no more rows for so long.
+    Idle(Duration),
     /// It needed more memory, in bytes, than allowed; whether it could have used files.
     Memory {
         /// What is allowed, bytes.
@@ -38,6 +51,9 @@ pub enum Error {
 impl Error {
     /// What an error of the engine means under these limits.
     pub(crate) fn from_engine(error: DataFusionError, memory: usize, spilling: bool) -> Self {
+        if let Some(text) = condition(&error) {
+            return Self::Query(exec_datafusion_err!("a condition cannot be computed: {text}"));
+        }
         match error.find_root() {
             DataFusionError::ResourcesExhausted(_) => Self::Memory {
                 limit: memory,
@@ -49,6 +65,18 @@ impl Error {
             _ => Self::Query(error),
         }
     }
+}
+
+/// What a condition of the query met while it chose the rows of a file: the engine tells it as an error of that file.
+fn condition(error: &DataFusionError) -> Option<String> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(first), |error| error.source());
+    causes.find_map(|cause| match cause.downcast_ref() {
+        Some(ArrowError::ComputeError(text)) => text
+            .strip_prefix("Error evaluating filter predicate: ")
+            .map(str::to_owned),
+        _ => None,
+    })
 }
 
 impl fmt::Display for Error {
@@ -71,11 +99,18 @@ impl fmt::Display for Error {
                  parts",
                 crate::depth::MOST
             ),
+            Self::Extent { may, what, instead } => write!(f, "the query has more than {may} {what}: {instead}"),
             Self::Time(limit) => write!(
                 f,
                 "stopped after {} s, the limit that --timeout sets: ask for fewer taps and hours (WHERE tap = ... AND \
                  hour >= ...), or allow more time",
                 limit.as_secs_f64()
+            ),
+            Self::Idle(patience) => write!(
+                f,
+                "stopped: its rows were not taken for {} s, and others may wait for their turn: read an answer to its end, or \
+                 close it",
+                patience.as_secs_f64()
             ),
             Self::Memory { limit, spilling } => {
                 let hint = if *spilling {

@@ -52,6 +52,10 @@ use whole::Whole;
 /// Queries that are answered at a time; further ones wait their turn.
 const AT_ONCE: usize = 16;
 
+/// How long a query keeps its turn while its client takes no rows: a few that were left half read would keep all others
+/// from theirs.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
 /// A client that vanished without closing must not keep its query.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -113,13 +117,13 @@ impl Service {
     async fn rows(&self, statement: Statement) -> Reply<DoGet> {
         let turn = Arc::clone(&self.turns).acquire_owned().await;
         let turn = turn.map_err(|_| Status::unavailable("the server stops"))?;
-        let answer = statement.plan(&self.engine).await?.run();
+        let answer = statement.plan(&self.engine).await?.run_with(turn);
         let schema = answer.schema();
         let place = Arc::clone(&self.running).enter(statement.id, answer.cancel());
-        let batches = stream::unfold(Some((answer, place, turn)), |state| async {
-            let (mut answer, place, turn) = state?;
+        let batches = stream::unfold(Some((answer, place)), |state| async {
+            let (mut answer, place) = state?;
             match answer.next().await? {
-                Ok(batch) => Some((Ok(batch), Some((answer, place, turn)))),
+                Ok(batch) => Some((Ok(batch), Some((answer, place)))),
                 Err(error) => Some((Err(FlightError::from(Status::from(error))), None)),
             }
         });
@@ -423,10 +427,13 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::ReadOnly(_) | Error::Query(_) | Error::Length(_) | Error::Depth(_) => Self::invalid_argument(text),
+            Error::ReadOnly(_) | Error::Query(_) | Error::Length(_) | Error::Depth(_) | Error::Extent { .. } => {
+                Self::invalid_argument(text)
+            }
             Error::Time(_) => Self::deadline_exceeded(text),
             Error::Memory { .. } => Self::resource_exhausted(text),
             Error::Cancelled => Self::cancelled(text),
+            Error::Idle(_) => Self::aborted(text),
             Error::Store(_) | Error::Listen(_) | Error::Write(_) => Self::internal(text),
         }
     }

@@ -1,5 +1,6 @@
-//! What SQL lacks for this field: sequence arithmetic, subnets, names of hosts, percentiles by rank; and limits of what it has.
+//! What SQL lacks for this field: sequence arithmetic, subnets, names of hosts, percentiles by rank, signs; and limits of what it has.
 
+mod arithmetic;
 mod bounded;
 mod host_name;
 mod percentile_disc;
@@ -19,6 +20,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+pub(crate) use arithmetic::Signed;
 pub use host_name::Hosts;
 
 /// The functions of rows; names of hosts are those of `hosts`.

@@ -1,13 +1,14 @@
 //! `weir-sql`: SQL over the store, at the prompt and for programs.
 #![forbid(unsafe_code)]
 
-use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 use weir_sql::cli::{Cli, Command, EngineArgs, QueryArgs};
-use weir_sql::engine::Engine;
+use weir_sql::destination::Destination;
+use weir_sql::engine::{Engine, Limits};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
 use weir_sql::{flight, output};
@@ -41,7 +42,11 @@ fn run(command: Command) -> Result<(), Error> {
             result
         }
         Command::Serve(args) => {
-            let engine = open(&args.engine)?;
+            let limits = Limits {
+                patience: Some(flight::PATIENCE),
+                ..args.engine.limits()
+            };
+            let engine = open(&args.engine, limits)?;
             runtime.block_on(flight::serve(engine, args.listen, |address| {
                 anstream::println!("weir-sql: Flight SQL on grpc://{address}");
             }))
@@ -49,29 +54,42 @@ fn run(command: Command) -> Result<(), Error> {
     }
 }
 
-fn open(args: &EngineArgs) -> Result<Engine, Error> {
+fn open(args: &EngineArgs, limits: Limits) -> Result<Engine, Error> {
     let hosts = match &args.hosts {
         Some(path) => Hosts::read(path).map_err(Error::Store)?,
         None => Hosts::default(),
     };
-    Engine::open(&args.store, args.limits(), hosts)
+    Engine::open(&args.store, limits, hosts)
 }
 
 async fn query(args: &QueryArgs) -> Result<(), Error> {
-    let engine = open(&args.engine)?;
+    let engine = open(&args.engine, args.engine.limits())?;
     let mut sql = args.sql.clone();
     if sql == "-" {
         sql.clear();
         std::io::stdin().read_to_string(&mut sql)?;
     }
     let mut answer = engine.plan(&sql).await?.run();
-    let out: Box<dyn Write + Send> = match &args.output {
-        Some(path) => {
-            let file = File::create(path);
-            Box::new(file.map_err(|error| std::io::Error::new(error.kind(), format!("{}: {error}", path.display())))?)
-        }
-        None => Box::new(std::io::stdout()),
+    let format = args.format();
+    let mut destination = Destination::create(args.output.as_deref(), format.is_text())?;
+    let interrupted = interrupted(destination.is_unfinished());
+    tokio::select! {
+        // First of all it listens for signals.
+        biased;
+        () = interrupted => return Err(Error::Cancelled),
+        written = output::write(&mut answer, format, args.rows, &mut destination) => written?,
     };
-    output::write(&mut answer, args.format, args.rows, BufWriter::new(out)).await?;
-    Ok(())
+    destination.finish()
+}
+
+/// Ctrl-C or SIGTERM, where there is something to remove; otherwise they end the program by themselves.
+async fn interrupted(is_awaited: bool) {
+    let terminated = is_awaited.then(|| signal(SignalKind::terminate()));
+    match terminated {
+        Some(Ok(mut terminated)) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        },
+        _ => std::future::pending().await,
+    }
 }

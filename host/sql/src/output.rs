@@ -1,13 +1,16 @@
 //! Answers as text and as files.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
 use clap::ValueEnum;
+use datafusion::common::plan_datafusion_err;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
@@ -30,6 +33,13 @@ pub enum Format {
     Parquet,
 }
 
+impl Format {
+    /// Whether people can read it.
+    pub fn is_text(self) -> bool {
+        self != Self::Parquet
+    }
+}
+
 /// Write an answer; of a table, `rows` rows, which are held in memory. Returns how many rows were written.
 pub async fn write(answer: &mut Answer, format: Format, rows: usize, out: impl Write + Send) -> Result<usize, Error> {
     match format {
@@ -41,6 +51,7 @@ pub async fn write(answer: &mut Answer, format: Format, rows: usize, out: impl W
             Ok(written)
         }
         Format::Json => {
+            once_named(&answer.schema())?;
             let builder = WriterBuilder::new().with_explicit_nulls(true);
             let mut writer = builder.build::<_, LineDelimited>(out);
             let written = each(answer, |batch| writer.write(batch)).await?;
@@ -51,11 +62,23 @@ pub async fn write(answer: &mut Answer, format: Format, rows: usize, out: impl W
         Format::Parquet => {
             let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
             let writer = ArrowWriter::try_new(out, answer.schema(), Some(properties.build()));
-            let mut writer = writer.map_err(|error| failed(error.into()))?;
-            let written = each(answer, |batch| writer.write(batch).map_err(Into::into)).await?;
-            writer.close().map_err(|error| failed(error.into()))?;
+            let mut writer = writer.map_err(|error| failed(external(error)))?;
+            let written = each(answer, |batch| writer.write(batch).map_err(external)).await?;
+            writer.close().map_err(|error| failed(external(error)))?;
             Ok(written)
         }
+    }
+}
+
+/// A JSON object has each name once: of two columns of one name, readers would see one.
+fn once_named(schema: &Schema) -> Result<(), Error> {
+    let mut names = HashSet::new();
+    match schema.fields().iter().find(|field| !names.insert(field.name())) {
+        Some(field) => Err(Error::Query(plan_datafusion_err!(
+            "two columns are named {:?}, of which a JSON object could hold one: name them apart with AS",
+            field.name()
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -103,11 +126,20 @@ async fn table(answer: &mut Answer, rows: usize, mut out: impl Write) -> Result<
     Ok(kept)
 }
 
+/// With its cause, which the conversion to Arrow's error makes a text of.
+fn external(error: ParquetError) -> ArrowError {
+    ArrowError::ExternalError(Box::new(error))
+}
+
 /// An answer that could not be written.
 fn failed(error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, error) => Error::Write(error),
-        ArrowError::ExternalError(error) => match error.downcast::<ParquetError>() {
+        ArrowError::ExternalError(error) => match error.downcast::<ParquetError>().map(|error| *error) {
+            Ok(ParquetError::External(error)) => Error::Write(match error.downcast::<io::Error>() {
+                Ok(error) => *error,
+                Err(error) => io::Error::other(error),
+            }),
             Ok(error) => Error::Write(io::Error::other(error)),
             Err(error) => Error::Write(io::Error::other(error)),
         },

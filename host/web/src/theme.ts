@@ -4,6 +4,7 @@
  * panel; text has at least 4.5:1. Meaning is never in the colour alone: marks also differ in shape.
  */
 import { computed, effect, signal } from "@preact/signals";
+import { remember, remembered } from "./state/remembered";
 
 const LIGHT = {
     page: "#f3f5f7",
@@ -68,7 +69,7 @@ systemDark?.addEventListener("change", (event) => (dark.value = event.matches));
 export const choice = signal<Choice>(stored());
 
 function stored(): Choice {
-    const value = globalThis.localStorage?.getItem(KEY);
+    const value = remembered(KEY);
     return value === "light" || value === "dark" ? value : "auto";
 }
 
@@ -86,7 +87,7 @@ export function applyTheme(root: HTMLElement): void {
         root.dataset.theme = isDark.value ? "dark" : "light";
         root.style.colorScheme = isDark.value ? "dark" : "light";
         for (const [name, value] of Object.entries(colors.value)) root.style.setProperty(`--${name}`, value);
-        localStorage.setItem(KEY, choice.value);
+        remember(KEY, choice.value);
     });
 }
 

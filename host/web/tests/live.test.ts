@@ -82,6 +82,89 @@ test("packets of what is measured are shown as those of the file", async () => {
     whole.forEach((value, at) => expect(Math.abs((live[at] as number) / value - 1)).toBeLessThan(0.02));
 });
 
+/** A page over the file to which the test tells news, as if it were live, and whose `route` takes its time. */
+async function newsTo(view: string, route: string, wait: number) {
+    const one = await tab(browser, file);
+    await one.page.addInitScript(() => {
+        class Stream extends EventTarget {
+            static CLOSED = 2;
+            readyState = 1;
+            onerror = () => undefined;
+            onopen = () => undefined;
+            close(): void {}
+        }
+        const streams: Stream[] = [];
+        const made = class extends Stream {
+            constructor() {
+                super();
+                streams.push(this);
+            }
+        };
+        Object.assign(globalThis, { EventSource: made, streams });
+    });
+    await one.page.goto(`${file.url}/?v=1&view=${view}`);
+    const { captures } = (await (await fetch(`${file.url}/api/v1/captures`)).json()) as { captures: object[] };
+    await one.page.route(`**${route}?*`, async (request) => {
+        await new Promise((done) => setTimeout(done, wait));
+        await request.continue().catch(() => undefined); // what was cancelled
+    });
+    return {
+        ...one,
+        tell: (changed: object) =>
+            one.page.evaluate(
+                (data) => {
+                    const { streams } = globalThis as unknown as { streams: EventTarget[] };
+                    for (const stream of streams) stream.dispatchEvent(new MessageEvent("capture", { data }));
+                },
+                JSON.stringify({ ...captures[0], ...changed }),
+            ),
+        /** As after a stream that was lost: all is asked for again at once. */
+        renew: () =>
+            one.page.evaluate(() => {
+                const { streams } = globalThis as unknown as { streams: { onerror(): void; onopen(): void }[] };
+                for (const stream of streams) {
+                    stream.onerror();
+                    stream.onopen();
+                }
+            }),
+    };
+}
+
+test("what takes longer than it is to the next news is shown all the same", async () => {
+    const { page, tell } = await newsTo("live", "/timeline", 300);
+    const charts = page.locator("[data-chart^=live]");
+    const began = Date.now();
+    for (let news = 1; (await charts.count()) === 0; news += 1) {
+        expect(Date.now() - began, "ms without a chart").toBeLessThan(5000);
+        await tell({ kind: "LIVE", revision: `9${news}`, seconds: 10 + news / 10 });
+        await page.waitForTimeout(50);
+    }
+    await page.close();
+});
+
+test("news of a list leave it where it was scrolled to, and its rows in sight", async () => {
+    const { page, renew } = await newsTo("connections", "/connections", 150);
+    await page.setViewportSize({ width: 1400, height: 400 });
+    await page.waitForSelector('[role="gridcell"]:not(:empty)');
+    const grid = page.locator('[role="grid"]');
+    await grid.evaluate((box) => (box.scrollTop = 50));
+    const now = () =>
+        grid.evaluate((box) => ({
+            top: box.scrollTop,
+            blank: box.querySelectorAll('[role="gridcell"]:empty').length,
+        }));
+    await expect.poll(now).toEqual({ top: 50, blank: 0 });
+    const asked = page.waitForRequest("**/connections?*");
+    const answered = page.waitForResponse("**/connections?*");
+    await renew();
+    await asked;
+    expect(await now()).toEqual({ top: 50, blank: 0 });
+    await answered;
+    await page.waitForTimeout(100);
+    expect(await now()).toEqual({ top: 50, blank: 0 });
+    await page.close();
+});
+
 test("findings and figures come by themselves; when the daemon ends, the page says so", async () => {
     const answer = analyze(DEMO);
     const one = await tab(browser, server);

@@ -362,6 +362,33 @@ test("setups: every outcome with its count; arrow keys visit what went wrong", a
     expectNoErrors(one);
 });
 
+test("a ring stays with its mark in another range, and goes where it is not", async () => {
+    await one.page.mouse.move(0, 0);
+    await one.show("view=setups");
+    const chart = one.page.locator('[data-chart="setups"]');
+    const said = () => chart.locator("[aria-live]").innerText();
+    await chart.locator(".plot").focus();
+    await one.page.keyboard.press("ArrowRight");
+    const mark = await said();
+    for (const key of ["w", "d"]) {
+        await one.page.keyboard.press(key);
+        await settled(one.page);
+    }
+    expect(await said()).toBe(mark);
+    const ring = await chart.locator(".ring").boundingBox();
+    if (!ring) throw new Error("no ring");
+    const link = new URL(one.page.url()).search.slice("?v=1&".length);
+    for (let step = 0; step < 3; step += 1) await one.page.keyboard.press("d");
+    await settled(one.page);
+    expect([await said(), await chart.locator(".ring").count()]).toEqual(["", 0]);
+    // What lay there is told by the pointer, too.
+    await one.show(link);
+    await one.page.mouse.move(ring.x + ring.width / 2, ring.y + ring.height / 2);
+    expect(await said()).toBe(mark);
+    await one.page.mouse.move(0, 0);
+    expectNoErrors(one);
+});
+
 test("setups: the descriptions with their counts and slowest end, and the connections behind each", async () => {
     await one.show("view=setups");
     const expected = new Map<string, { count: number; slowest: number }>();
@@ -509,6 +536,35 @@ test("keys: help, theme", async () => {
     await one.page.keyboard.press("t");
     expect(await theme()).not.toBe(before);
     await one.page.keyboard.press("t");
+    expectNoErrors(one);
+});
+
+test("what lies behind the list of keys stays as it is, and Escape puts a notice away", async () => {
+    await one.show("view=setups&from=x");
+    const notice = one.page.locator(".bar");
+    expect(await notice.innerText()).toContain("cannot be read");
+    const url = one.page.url();
+    for (const key of "?wgc") await one.page.keyboard.press(key);
+    expect(one.page.url()).toBe(url);
+    await one.page.keyboard.press("Escape");
+    expect([await one.page.locator("dialog").isVisible(), await notice.count()]).toEqual([false, 1]);
+    await one.page.keyboard.press("Escape");
+    await expect.poll(() => notice.count()).toBe(0);
+    expectNoErrors(one);
+});
+
+test("in the reader's own colours, what is chosen stands out", async () => {
+    await one.page.emulateMedia({ forcedColors: "active" });
+    await one.show("view=connections&row=1");
+    const grounds = await one.page.evaluate(() => {
+        const chosen = document.body.appendChild(document.createElement("p"));
+        chosen.style.cssText = "forced-color-adjust: none; background: Highlight";
+        const all = [chosen, ...document.querySelectorAll("nav a[aria-current], #row-1, #row-2")];
+        return all.map((one) => getComputedStyle(one).backgroundColor);
+    });
+    const [highlight, ...found] = grounds;
+    expect(found.map((ground) => ground === highlight)).toEqual([true, true, false]);
+    await one.page.emulateMedia({ forcedColors: null });
     expectNoErrors(one);
 });
 

@@ -81,29 +81,3 @@ pub(super) fn host_name(hosts: Hosts) -> Function {
         },
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_a_hosts_file() {
-        let text = "# comment\n127.0.0.1 localhost\n\n10.0.0.5\tshop.example shop # the shop\n10.0.0.5 other\n\
-                    2001:db8::5 six\nfe80::1%lo0 link\n10.0.0.9\n";
-        let hosts = Hosts::parse(text).expect("parse");
-        assert_eq!(hosts.name("10.0.0.5"), Some("shop.example"), "the first name counts");
-        assert_eq!(hosts.name("::ffff:10.0.0.5"), Some("shop.example"), "a mapped address");
-        assert_eq!(hosts.name("2001:db8:0::5"), Some("six"), "however it is written");
-        assert_eq!(hosts.name("fe80::1"), Some("link"));
-        assert_eq!((hosts.name("10.0.0.9"), hosts.name("no address")), (None, None));
-    }
-
-    #[test]
-    fn a_bad_line_is_named() {
-        let error = Hosts::parse("127.0.0.1 localhost\nshop 10.0.0.5\n").expect_err("line 2");
-        assert_eq!(
-            error.to_string(),
-            "line 2: \"shop\" is no address; a line is an address and its names"
-        );
-    }
-}

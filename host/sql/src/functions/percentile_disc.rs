@@ -141,28 +141,3 @@ fn nearest_rank(values: &mut [f64], p: f64, descending: bool) -> Option<f64> {
     let (_, value, _) = values.select_nth_unstable_by(place.min(last), f64::total_cmp);
     Some(*value)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks() {
-        let values = || [50.0, 15.0, 40.0, 20.0, 35.0];
-        let at = |p| nearest_rank(&mut values(), p, false);
-        assert_eq!([0.0, 0.05, 0.2].map(at), [Some(15.0); 3]);
-        assert_eq!([0.21, 0.3, 0.4].map(at), [Some(20.0); 3]);
-        assert_eq!((at(0.5), at(1.0)), (Some(35.0), Some(50.0)));
-        assert_eq!(nearest_rank(&mut values(), 0.2, true), Some(50.0), "from the largest");
-        assert_eq!(nearest_rank(&mut [], 0.5, false), None);
-    }
-
-    #[test]
-    fn whole_ranks_of_inexact_products() {
-        let mut values: Vec<f64> = (1..=100).map(f64::from).collect();
-        for percent in 1..=100 {
-            let p = f64::from(percent) / 100.0;
-            assert_eq!(nearest_rank(&mut values, p, false), Some(f64::from(percent)));
-        }
-    }
-}

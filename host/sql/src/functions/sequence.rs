@@ -47,25 +47,3 @@ pub(super) fn seq_between() -> Function {
         },
     )
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_wrap() {
-        assert_eq!(difference(10, 4), 6);
-        assert_eq!(difference(4, 10), -6);
-        assert_eq!(difference(5, 0xffff_fffb), 10, "over the wrap");
-        assert_eq!(difference(0xffff_fffb, 5), -10);
-        assert_eq!(difference(1 << 31, 0), -(1 << 31), "half way round is before");
-    }
-
-    #[test]
-    fn ranges_wrap_and_are_half_open() {
-        assert!(between(5, 5, 6) && !between(6, 5, 6) && !between(4, 5, 6));
-        assert!(between(2, 0xffff_fff0, 8) && between(0xffff_fff0, 0xffff_fff0, 8));
-        assert!(!between(8, 0xffff_fff0, 8) && !between(0xffff_ffef, 0xffff_fff0, 8));
-        assert!(!between(5, 5, 5), "an empty range");
-    }
-}

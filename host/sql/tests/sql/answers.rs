@@ -1,10 +1,12 @@
 //! Queries and their answers.
 
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use weir_sql::engine::{Engine, Limits, Spill};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
@@ -298,6 +300,27 @@ async fn errors_name_what_is_wrong() {
     assert!(error.to_string().contains("/nowhere"), "{error}");
 }
 
+#[tokio::test]
+async fn a_condition_that_cannot_be_computed_is_no_fault_of_the_store() {
+    let (_folder, engine) = sample();
+    for (condition, says) in [
+        ("1 / (id - id) = 1", "DivideByZero"),
+        ("CAST(client_address AS INT) = 1", "Cannot cast string"),
+        (
+            "in_subnet(client_address, '10.1.0.0')",
+            "is no subnet; one looks like 10.0.0.0/8",
+        ),
+    ] {
+        let error = fails(&engine, &format!("SELECT tap FROM connections WHERE {condition}")).await;
+        assert!(matches!(error, Error::Query(_)), "{condition}: {error:?}");
+        let text = error.to_string();
+        assert!(
+            text.contains("a condition cannot be computed") && text.contains(says),
+            "{text}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn time_is_limited() {
     let (store, _) = sample();
@@ -321,6 +344,39 @@ async fn time_is_limited() {
         .run();
     tokio::time::sleep(time * 2).await;
     assert_eq!(answer.next().await.expect("rows").expect("no error").num_rows(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_keeps_no_turn() {
+    let (store, _) = sample();
+    let patience = Some(Duration::from_millis(200));
+    let engine = Engine::open(store.path(), Limits { patience, ..limits() }, Hosts::default()).expect("engine");
+    for (sql, ends) in [
+        ("SELECT * FROM generate_series(1, 1000000)", true),
+        ("SELECT id FROM connections LIMIT 9", false),
+    ] {
+        let (turn, given_back) = oneshot::channel::<()>();
+        let mut answer = engine.plan(sql).await.expect("plan").run_with(turn);
+        let waited = tokio::time::timeout(Duration::from_secs(20), given_back).await;
+        assert!(waited.is_ok(), "{sql}: it keeps its turn");
+        let mut rows = 0;
+        let error = loop {
+            match answer.next().await {
+                Some(Ok(batch)) => rows += batch.num_rows(),
+                Some(Err(error)) => break Some(error),
+                None => break None,
+            }
+        };
+        if ends {
+            let error = error.expect("it has not all rows").to_string();
+            assert!(
+                error.contains("not taken for 0.2 s") && error.contains("close it"),
+                "{error}"
+            );
+        } else {
+            assert!(error.is_none() && rows == 9, "{rows} {error:?}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -480,6 +536,49 @@ async fn formats() {
         parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(prost::bytes::Bytes::from(parquet), 10);
     let batches: Vec<_> = reader.expect("a file").map(|batch| batch.expect("rows")).collect();
     assert_eq!(batches[0], ask(&engine, sql).await.expect("answer"));
+}
+
+/// A reader that is gone.
+struct Gone;
+
+impl Write for Gone {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Err(ErrorKind::BrokenPipe.into())
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_is_gone_is_known_in_every_format() {
+    let (_folder, engine) = sample();
+    for format in [Format::Table, Format::Csv, Format::Json, Format::Parquet] {
+        let mut answer = engine.plan("SELECT id FROM connections").await.expect("plan").run();
+        match output::write(&mut answer, format, 9, Gone).await {
+            Err(Error::Write(error)) => assert_eq!(error.kind(), ErrorKind::BrokenPipe, "{format:?}: {error}"),
+            other => panic!("{format:?}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_holds_one_column_of_a_name() {
+    let (_folder, engine) = sample();
+    let sql = "SELECT c.id, d.id FROM connections c JOIN connections d ON d.id = c.id + 1 WHERE c.id = 7";
+    let write = async |format| {
+        let mut out = Vec::new();
+        let mut answer = engine.plan(sql).await.expect("plan").run();
+        let written = output::write(&mut answer, format, 9, &mut out).await;
+        written.map(|_| String::from_utf8(out).expect("text"))
+    };
+    assert_eq!(write(Format::Csv).await.expect("CSV"), "id,id\n7,8\n");
+    let error = write(Format::Json).await.expect_err("JSON");
+    assert!(
+        error.to_string().contains("two columns are named \"id\"") && error.to_string().contains("AS"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

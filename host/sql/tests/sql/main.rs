@@ -1,6 +1,8 @@
 //! The engine over a store on disk: answers, pruning, limits, what is refused, what a commit changes.
 
 mod answers;
+mod extent;
+mod functions;
 mod placeholders;
 mod sample;
 
@@ -13,6 +15,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use weir_sql::engine::{Engine, Limits};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
+use weir_store::{Options, Store};
 
 /// A store of 2,000 connections and 20,000 transactions in 3 hours.
 const SIZE: sample::Size = sample::Size {
@@ -24,6 +27,7 @@ fn limits() -> Limits {
     Limits {
         memory: 256 << 20,
         time: Duration::from_secs(60),
+        patience: None,
         spill: None,
     }
 }
@@ -36,6 +40,14 @@ fn open(store: &Path) -> Engine {
 fn sample() -> (tempfile::TempDir, Engine) {
     let folder = tempfile::tempdir().expect("folder");
     sample::write(folder.path(), SIZE);
+    let engine = open(folder.path());
+    (folder, engine)
+}
+
+/// A store without rows and an engine over it.
+fn empty() -> (tempfile::TempDir, Engine) {
+    let folder = tempfile::tempdir().expect("folder");
+    drop(Store::open(folder.path(), Options::default()).expect("store"));
     let engine = open(folder.path());
     (folder, engine)
 }

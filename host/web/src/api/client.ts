@@ -26,35 +26,51 @@ function address(path: string, parameters: Parameters = {}): string {
     return `${BASE}${path}${text === "" ? "" : `?${text}`}`;
 }
 
-async function ask(path: string, parameters: Parameters, signal?: AbortSignal): Promise<Response> {
+/** Asks, and reads what comes. */
+async function ask<T>(url: string, how: RequestInit, read: (body: ArrayBuffer) => T): Promise<T> {
     let response: Response;
+    let body: ArrayBuffer;
     try {
-        response = await fetch(address(path, parameters), signal ? { signal } : {});
+        response = await fetch(url, how);
+        body = await response.arrayBuffer();
     } catch (error) {
-        if (signal?.aborted) throw error;
+        if (how.signal?.aborted) throw error;
         throw new ApiError(0, "UNAVAILABLE", "The server does not answer. Is weir view or weir serve still running?");
     }
-    if (!response.ok) throw await refusal(response);
-    return response;
+    if (!response.ok) throw parseRefusal(response.status, textOf(body));
+    return understood(response.status, () => read(body));
 }
 
-async function refusal(response: Response): Promise<ApiError> {
-    const text = await response.text();
-    return parseRefusal(response.status, text);
+const textOf = (body: ArrayBuffer): string => new TextDecoder().decode(body);
+
+/** What an answer says; not all answers at this address are Weir's. */
+function understood<T>(code: number, read: () => T): T {
+    try {
+        return read();
+    } catch (error) {
+        throw strange(code, error instanceof Error ? error.message : String(error));
+    }
 }
 
-export function parseRefusal(code: number, text: string): ApiError {
+function strange(code: number, why: string): ApiError {
+    const text = "The answer is none of Weir's: is there a proxy between, or a page to sign in? Reload this page";
+    return new ApiError(code, "UNKNOWN", `${text} (${why}).`);
+}
+
+function parseRefusal(code: number, text: string): ApiError {
     try {
         const { error } = JSON.parse(text) as { error: { status: string; message: string } };
         return new ApiError(code, error.status, error.message);
     } catch {
-        return new ApiError(code, "UNKNOWN", text.trim() || `The server answered ${code}.`);
+        // Not the tags of what was made to be drawn.
+        const said = /<\w/.test(text) ? "" : text.trim();
+        return strange(code, said === "" ? String(code) : `${code}: ${said}`);
     }
 }
 
 /** A small object. */
-export async function json<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
-    return (await (await ask(path, parameters, signal)).json()) as T;
+export function json<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+    return ask(address(path, parameters), signal ? { signal } : {}, (body) => JSON.parse(textOf(body)) as T);
 }
 
 /** Columns of an Arrow stream. */
@@ -72,9 +88,8 @@ export interface Columns {
 }
 
 /** Columns of a route that answers in Arrow. */
-export async function columns(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<Columns> {
-    const response = await ask(path, parameters, signal);
-    return readColumns(new Uint8Array(await response.arrayBuffer()));
+export function columns(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<Columns> {
+    return ask(address(path, parameters), signal ? { signal } : {}, (body) => readColumns(new Uint8Array(body)));
 }
 
 const bit = (bits: Uint8Array, at: number): number => ((bits[at >> 3] as number) >> (at & 7)) & 1;
@@ -135,9 +150,8 @@ export const listCaptures = (signal?: AbortSignal) => json<Captures>("/captures"
 /** Path of a route of one capture. */
 export const of = (capture: Capture, route: string) => `/captures/${encodeURIComponent(capture.id)}${route}`;
 
-export async function closeCapture(id: string): Promise<void> {
-    const response = await fetch(address(`/captures/${encodeURIComponent(id)}/close`), { method: "POST" });
-    if (!response.ok) throw await refusal(response);
+export function closeCapture(id: string): Promise<void> {
+    return ask(address(`/captures/${encodeURIComponent(id)}/close`), { method: "POST" }, () => undefined);
 }
 
 export interface Upload {
@@ -149,17 +163,18 @@ export interface Upload {
 /** Send a capture file. `progress` hears how many bytes left. (fetch cannot tell that.) */
 export function upload(file: File, progress: (sent: number) => void): Upload {
     const request = new XMLHttpRequest();
-    const done = new Promise<Capture>((resolve, reject) => {
+    const done = new Promise<void>((resolve, reject) => {
         request.open("POST", address("/captures", { name: file.name }));
         request.upload.onprogress = (event) => progress(event.loaded);
-        request.onload = () => {
-            if (request.status === 201 || request.status === 200) resolve(JSON.parse(request.responseText) as Capture);
-            else reject(parseRefusal(request.status, request.responseText));
-        };
+        request.onload = () => resolve();
         request.onerror = () =>
             reject(new ApiError(0, "UNAVAILABLE", "The connection to the server broke while the file was being sent."));
         request.onabort = () => reject(new DOMException("cancelled", "AbortError"));
         request.send(file);
+    }).then(() => {
+        const { status, responseText } = request;
+        if (status !== 201) throw parseRefusal(status, responseText);
+        return understood(status, () => JSON.parse(responseText) as Capture);
     });
     return { done, cancel: () => request.abort() };
 }

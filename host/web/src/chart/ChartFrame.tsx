@@ -10,6 +10,7 @@ import { colors } from "../theme";
 import { drawAxes, layout, type Area, type AxisSpec } from "./axes";
 import { save } from "./export";
 import { CanvasPainter, SvgPainter, type Painter, type Shape } from "./painter";
+import { placeOf, spoken } from "./place";
 
 /** What lies under the pointer. */
 export interface Hover {
@@ -115,6 +116,8 @@ export function ChartFrame(props: ChartProps) {
     const [hover, setHover] = useState<Hover | null>(null);
     const [brush, setBrush] = useState<Brush | null>(null);
     const step = useRef(-1);
+    /** Where the pointer rests, as long as the figures are of what lies there. */
+    const pointer = useRef<[number, number] | null>(null);
     /** Where a button went down. */
     const pressed = useRef<[number, number] | null>(null);
     const about = useId();
@@ -204,6 +207,7 @@ export function ChartFrame(props: ChartProps) {
         }
         if (onTime) cursor.value = area.x.from(x);
         step.current = -1;
+        pointer.current = [x, y];
         setHover(props.pick?.(x, y, area) ?? null);
     };
     const onPointerUp = (event: PointerEvent) => {
@@ -227,6 +231,7 @@ export function ChartFrame(props: ChartProps) {
 
     const goTo = (steps: Steps, index: number) => {
         step.current = index;
+        pointer.current = null;
         const found = steps.at(index, area);
         setHover(found);
         if (onTime) cursor.value = area.x.from(found.x);
@@ -246,13 +251,31 @@ export function ChartFrame(props: ChartProps) {
         );
         const x = clampX((hover && !onTime ? hover.x : from) + by * (area.width / 100));
         if (onTime) cursor.value = area.x.from(x);
-        const y = area.top + area.height / 2;
-        setHover(props.pick?.(x, y, area) ?? null);
+        pointer.current = null;
+        setHover(props.pick?.(x, area.top + area.height / 2, area) ?? null);
         if (extend && brushes) {
             const whole = { y0: area.top + area.height, y1: area.top };
             setBrush(brush ? { ...brush, x1: x } : { x0: from, x1: x, ...whole });
         }
     };
+
+    // Where something else is drawn, or the same elsewhere, the figures are of what lies there now.
+    useLayoutEffect(() => {
+        if (hover === null) return;
+        const { steps, pick } = props;
+        const atCursor = area.x.to(onTime ? (cursor.value ?? NaN) : NaN);
+        if (steps && step.current >= 0) {
+            const at = (index: number) => steps.at(index, area);
+            const same = step.current < steps.count && spoken(at(step.current)) === spoken(hover);
+            const place = same ? step.current : placeOf(steps.count, at, atCursor, spoken(hover));
+            // The next step leads to the mark behind it.
+            step.current = place < 0 ? -2 - place : place;
+            setHover(place < 0 ? null : at(place));
+        } else {
+            const [x, y] = pointer.current ?? [atCursor, area.top + area.height / 2];
+            setHover((inside(x, y) && pick?.(x, y, area)) || null);
+        }
+    }, [props, width, area.x.domain[0], area.x.domain[1]]);
 
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -374,9 +397,7 @@ export function ChartFrame(props: ChartProps) {
                 {hover?.y !== undefined && <div class="ring" style={{ left: `${hover.x}px`, top: `${hover.y}px` }} />}
                 {hover && <Tip hover={hover} width={width} height={height} />}
                 <div class="unseen" aria-live="polite">
-                    {hover
-                        ? `${hover.title}. ${hover.lines.map(([name, value]) => `${name} ${value}`).join(", ")}`
-                        : ""}
+                    {hover ? spoken(hover) : ""}
                 </div>
             </div>
             {props.below}

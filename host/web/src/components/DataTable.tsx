@@ -13,7 +13,7 @@ import { openConnection, toConnection } from "../views/open";
 import { cell, heading, headingTitle, isNumeric, longestText, widthOf } from "./columns";
 import { filterParam } from "./FilterBox";
 import { Link } from "./Link";
-import { Loading, message, useLoad } from "./load";
+import { Loading, useLoad } from "./load";
 
 export interface TableProps {
     table: "connections" | "transactions";
@@ -33,6 +33,15 @@ export interface TableProps {
 
 /** Text of a column in the chosen row; null: not known. */
 export type Value = (name: string) => string | null;
+
+/** What of a list is here. */
+interface Store {
+    list: string;
+    /** As of the page's `revision`. */
+    news: number;
+    total: number;
+    pages: ReadonlyMap<number, Columns>;
+}
 
 interface Found {
     page: Columns;
@@ -97,57 +106,43 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const filter = param(filterParam(props.table));
     const { from, to } = asked.value;
     const limits = zoomed.value ? { from, to, touch: props.touch } : {};
-    // What makes rows stale; the pages below belong to exactly this.
     const names = [...new Set([...visible.map((info) => info.name), props.id, ...props.needs])].join(",");
-    const key = JSON.stringify([shown.id, revision.value, filter, sort, names, limits]);
+    // News are of the same list: its rows stay in sight until the newer ones have come.
+    const list = JSON.stringify([shown.id, filter, sort, names, limits]);
 
     const scroller = useRef<HTMLDivElement>(null);
     const [top, setTop] = useState(0);
     const [viewport, setViewport] = useState(500);
-    const [store, setStore] = useState<{
-        key: string;
-        total: number | null;
-        pages: Map<number, Columns>;
-        error: string | null;
-    }>({
-        key: "",
-        total: null,
-        pages: new Map(),
-        error: null,
-    });
-    const current = store.key === key;
-    const total = store.total ?? 0;
+    const [store, setStore] = useState<Store>({ list: "", news: 0, total: 0, pages: new Map() });
+    const current = store.list === list;
     const chosen = param("row") === "" ? -1 : Number(param("row"));
 
-    const first = Math.max(0, Math.min(firstRow(top, total, viewport), Math.max(0, total - 1)));
+    const first = current ? Math.max(0, Math.min(firstRow(top, store.total, viewport), store.total - 1)) : 0;
     const inSight = Math.min(MOST_DRAWN, Math.ceil(viewport / ROW) + 1);
-    const last = current ? Math.min(total, first + inSight) : inSight;
-    const neededPages = pagesOf(first, Math.max(last, first + 1));
-
-    useEffect(() => {
-        const abort = new AbortController();
-        const missing = neededPages.filter((page) => !current || !store.pages.has(page));
-        for (const page of missing) {
-            const parameters = { filter, sort, columns: names, offset: page * PAGE, limit: PAGE, ...limits };
-            ask(of(shown, `/${props.table}`), parameters, abort.signal).then(
-                (answer) => {
-                    if (abort.signal.aborted) return;
-                    setStore((before) => {
-                        const pages = before.key === key ? new Map(before.pages) : new Map<number, Columns>();
-                        pages.set(page, answer);
-                        for (const old of pages.keys()) {
-                            if (pages.size <= KEPT_PAGES) break;
-                            if (!neededPages.includes(old)) pages.delete(old);
-                        }
-                        return { key, total: Number(answer.metadata.get("total") ?? answer.rows), pages, error: null };
-                    });
-                },
-                (error: unknown) =>
-                    !abort.signal.aborted && setStore({ key, total: null, pages: new Map(), error: message(error) }),
-            );
+    const last = current ? Math.min(store.total, first + inSight) : inSight;
+    const needed = pagesOf(first, Math.max(last, first + 1));
+    const answer = useLoad(JSON.stringify([list, needed]), async (signal) => {
+        const news = revision.peek();
+        const here = current && store.news === news ? store.pages : new Map<number, Columns>();
+        const came = await Promise.all(
+            needed
+                .filter((page) => !here.has(page))
+                .map(async (page) => {
+                    const query = { filter, sort, columns: names, offset: page * PAGE, limit: PAGE, ...limits };
+                    return [page, await ask(of(shown, `/${props.table}`), query, signal)] as const;
+                }),
+        );
+        const [, newest] = came.at(-1) ?? [];
+        if (signal.aborted || newest === undefined) return;
+        const pages = new Map([...here, ...came]);
+        for (const old of pages.keys()) {
+            if (pages.size <= KEPT_PAGES) break;
+            if (!needed.includes(old)) pages.delete(old);
         }
-        return () => abort.abort();
-    }, [key, neededPages.join(",")]);
+        setStore({ list, news, total: Number(newest.metadata.get("total") ?? newest.rows), pages });
+    });
+    const failed = answer.error !== null && !current;
+    const total = failed ? 0 : store.total;
 
     useEffect(() => {
         if (!scroller.current) return;
@@ -159,11 +154,11 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     }, []);
     // Another filter or order begins at its top; a link's row is scrolled to.
     useEffect(() => {
-        if (!scroller.current || store.total === null) return;
+        if (!scroller.current || store.list === "") return;
         const at = chosen >= 0 && chosen < total ? scrollFor(Math.max(0, chosen - 3), total, viewport) : 0;
         scroller.current.scrollTop = at;
         setTop(at);
-    }, [store.key]);
+    }, [store.list]);
 
     const lookup = (index: number): Found | null => {
         const page = store.pages.get(Math.floor(index / PAGE));
@@ -215,13 +210,13 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
     const template = widths.map((width) => `${width}px`).join(" ");
     const wide = widths.reduce((sum, width) => sum + width, 0);
     const rows = [];
-    for (let index = first; index < last; index += 1) rows.push(index);
+    for (let index = first; index < last && !failed; index += 1) rows.push(index);
     return (
         <>
             <section class="panel table" aria-label={props.table}>
                 <div class="tablehead">
                     <span role="status">
-                        {store.error !== null ? "" : current ? several(total, props.table.slice(0, -1)) : "Loading…"}
+                        {failed ? "" : current ? several(total, props.table.slice(0, -1)) : "Loading…"}
                         {zoomed.value && " in the time range"}
                     </span>
                     <span class="space" />
@@ -233,16 +228,16 @@ function Rows(props: TableProps & { infos: readonly ColumnInfo[] }) {
                         {[...new Set(unknown)].join(", ")}. Columns has all that there are.
                     </p>
                 )}
-                {store.error !== null && current && (
+                {answer.error !== null && (
                     <p class="error" role="alert">
-                        {store.error}
+                        {answer.error}
                     </p>
                 )}
                 <div
                     ref={scroller}
                     class="rows"
                     role="grid"
-                    aria-busy={!current}
+                    aria-busy={!current && answer.loading}
                     aria-label={`${props.table}, ${count(total)} rows`}
                     aria-rowcount={total + 1}
                     aria-colcount={visible.length}

@@ -4,7 +4,9 @@ import type { Capture, Kind } from "../api/types";
 import type { Area } from "../chart/axes";
 import type { Look, Painter } from "../chart/painter";
 import { count } from "../format";
-import { capture, go, param, zoomTo } from "../state/store";
+import { capture, go, note, param, zoomTo } from "../state/store";
+import { openConnection } from "../views/open";
+import { message } from "./load";
 
 /** By time. */
 export interface Marks {
@@ -112,30 +114,47 @@ export function paintMarks(
     painter.marks(xs, ys, kinds, looks);
 }
 
+/** Rows of one answer, at most. */
+const MOST = 10_000;
+
 /**
- * Show the connection of a row. The interface knows rows by number, and gives them by time: that of the row's begin, or,
- * with an end, of something that happened in it.
+ * The id of a row's connection; null where no such row is. The interface knows rows by number, and gives them by time:
+ * that of the row's begin, or, with an end, of something that happened in it.
  */
-export async function showConnectionOf(
+export async function connectionOf(
     table: "connections" | "transactions",
     row: number,
     from: number,
     end?: number,
-): Promise<void> {
+): Promise<string | null> {
     const id = table === "connections" ? "id" : "connection_id";
     const until = end ?? from;
-    const found = await columns(of(capture.value as Capture, `/${table}`), {
+    const query = {
         from,
         // Neighbouring doubles: the range must hold the time itself.
         to: until + Math.max(2e-9, until * 2 ** -51),
         touch: end === undefined ? "begin" : "overlap",
         columns: `row,${id}`,
-        limit: 10_000,
-    });
-    for (let index = 0; index < found.rows; index += 1) {
-        if (found.at("row", index) === row)
-            go({ view: "connection", params: { connection: String(found.at(id, index)) } });
+        limit: MOST,
+    };
+    for (let offset = 0, total = 1; offset < total; offset += MOST) {
+        const found = await columns(of(capture.value as Capture, `/${table}`), { ...query, offset });
+        total = numberOf(found, "total");
+        const place = Array.from(found.numbers("row")).indexOf(row);
+        if (place >= 0) return String(found.at(id, place));
     }
+    return null;
+}
+
+/** Show the connection of a row, or say why not. */
+export function showConnectionOf(...row: Parameters<typeof connectionOf>): void {
+    connectionOf(...row).then(
+        (id) => {
+            if (id === null) note.value = "The connection behind it is not kept any more.";
+            else openConnection(id);
+        },
+        (error: unknown) => (note.value = `The connection behind it: ${message(error)}`),
+    );
 }
 
 /** Show the connection of a mark, or, of one that stands for many, its surroundings. */
@@ -151,5 +170,5 @@ export function openMark(
         go({ from: Math.max(0, time - half), to: time + half });
         return;
     }
-    void showConnectionOf(table, marks.rows[index] as number, time);
+    showConnectionOf(table, marks.rows[index] as number, time);
 }

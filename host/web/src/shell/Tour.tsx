@@ -1,14 +1,15 @@
 /** First steps, for who sees the page for the first time: what is where, and the keys. Never in the way of anything. */
 import { signal } from "@preact/signals";
+import { remember, remembered } from "../state/remembered";
 
 const KEY = "weir-tour";
 
 /** Until it is put away once; kept in this browser. The list of keys brings it back. */
-export const tourShown = signal(globalThis.localStorage?.getItem(KEY) !== "seen");
+export const tourShown = signal(remembered(KEY) !== "seen");
 
 export function putAway(): void {
     tourShown.value = false;
-    localStorage.setItem(KEY, "seen");
+    remember(KEY, "seen");
 }
 
 const Key = (props: { children: string }) => <kbd>{props.children}</kbd>;

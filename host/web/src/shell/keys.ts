@@ -1,6 +1,6 @@
 /** Keys that work everywhere. Charts and tables have their own, on top, while they have the focus. */
 import { signal } from "@preact/signals";
-import { go, pan, zoomBy, zoomOut } from "../state/store";
+import { go, note, pan, zoomBy, zoomOut } from "../state/store";
 import { choice, isDark } from "../theme";
 import { VIEWS } from "../views";
 
@@ -20,7 +20,7 @@ export const KEYS: readonly { where: string; keys: readonly (readonly [string, s
             ["d", "Move to later"],
             ["0", "The whole capture"],
             ["t", "Light or dark"],
-            ["Esc", "Close, put away"],
+            ["Esc", "Close this list, put a notice away"],
         ],
     },
     {
@@ -57,11 +57,12 @@ function typing(target: EventTarget | null): boolean {
 let going = false;
 
 export function onKey(event: KeyboardEvent): void {
-    if (event.key === "Escape" && helpShown.value) {
-        helpShown.value = false;
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (helpShown.value) {
+        // What lies behind the list stays as it is.
+        if (event.key === "Escape" || event.key === "?") helpShown.value = false;
         return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
     if (going) {
         going = false;
         const view = VIEWS.find((one) => one.key === event.key);
@@ -72,7 +73,7 @@ export function onKey(event: KeyboardEvent): void {
         }
     }
     const keys: Record<string, () => void> = {
-        "?": () => (helpShown.value = !helpShown.value),
+        "?": () => (helpShown.value = true),
         g: () => (going = true),
         "/": () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
         w: () => zoomBy(0.5),
@@ -82,6 +83,7 @@ export function onKey(event: KeyboardEvent): void {
         a: () => pan(-0.2),
         d: () => pan(0.2),
         "0": zoomOut,
+        Escape: () => (note.value = null),
         t: () => (choice.value = isDark.value ? "light" : "dark"),
     };
     const act = keys[event.key];

@@ -221,7 +221,7 @@ function hoverMessage(
             if (several) {
                 const [from, to] = area.x.domain;
                 zoomTo(message.time - (to - from) / 20, message.end + (to - from) / 20);
-            } else void showConnectionOf("connections", message.row, message.time, message.end);
+            } else showConnectionOf("connections", message.row, message.time, message.end);
         },
         openLabel: several ? "Zoom in on them" : "Show the connection",
     };

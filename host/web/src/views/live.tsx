@@ -17,6 +17,7 @@ import { idsFilter } from "./open";
 
 /** Seconds that are shown, to choose from. */
 const WINDOWS = ["30", "60", "300", "900"];
+const USUAL = "60";
 const WIDTH = 300;
 /** How long the last response of a connection is on its way at least, s: until its end is told of. */
 const SETTLING = 5;
@@ -152,16 +153,18 @@ function Now(props: { of: Capture }) {
     const [paused, setPaused] = useState(false);
     const held = useRef(0);
     if (!paused) held.current = shown.seconds ?? 0;
-    const width = Number(param("window", "60"));
+    // A link may say anything.
+    const width = [param("window"), USUAL].map(Number).find((length) => length > 0) as number;
     const to = held.current;
     const from = Math.max(0, to - width);
     const wanted = ["time", ...CHARTS.flatMap((chart) => chart.lines.map((line) => line.column))].join();
-    const answer = useLoad(to > from ? `live ${shown.id} ${from} ${to}` : null, async (signal): Promise<Timeline> => {
+    const load = async (signal: AbortSignal): Promise<Timeline> => {
         // Rates of a second: of less, one event would read as dozens.
         const count = Math.min(WIDTH, Math.ceil(to - from));
         const data = await columns(of(shown, "/timeline"), { from, to, width: count, columns: wanted }, signal);
         return { from, to, step: (to - from) / count, times: data.numbers("time"), columns: data, lossy: [] };
-    });
+    };
+    const answer = useLoad(to > from ? `live ${shown.id} ${width}` : null, load, to);
     return (
         <>
             <div class="controls">
