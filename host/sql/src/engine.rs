@@ -75,8 +75,12 @@ pub struct Spill {
 pub struct Engine {
     store: PathBuf,
     limits: Limits,
-    template: SessionState,
+    sessions: Sessions,
 }
+
+/// Makes a session over tables. Behind a `dyn`, because a session holds plans and thousands of types in them, and the compiler
+/// asks again and again whether what holds an engine may go from thread to thread: two minutes of it.
+type Sessions = Box<dyn Fn(Arc<dyn CatalogProviderList>) -> SessionState + Send + Sync>;
 
 impl Engine {
     /// An engine over the store in a folder.
@@ -104,7 +108,11 @@ impl Engine {
         Ok(Self {
             store,
             limits,
-            template,
+            sessions: Box::new(move |tables| {
+                SessionStateBuilder::new_from_existing(template.clone())
+                    .with_catalog_list(tables)
+                    .build()
+            }),
         })
     }
 
@@ -131,9 +139,7 @@ impl Engine {
             .map_err(Error::Query)?;
         let catalogs = MemoryCatalogProviderList::new();
         catalogs.register_catalog(CATALOG.to_owned(), Arc::new(catalog));
-        let mut session = SessionStateBuilder::new_from_existing(self.template.clone())
-            .with_catalog_list(Arc::new(catalogs))
-            .build();
+        let mut session = (self.sessions)(Arc::new(catalogs));
         // now() is the same in all of a query: it becomes a constant, and leaves out files, only if that is set.
         session.mark_start_execution();
         Ok(session)
