@@ -51,6 +51,7 @@ afterAll(async () => {
 const since = (time: string) => Number(nanoseconds(time) - nanoseconds(answer.summary.start)) / 1e9;
 
 test("the findings are those of the command, word by word", async () => {
+    await one.show("view=overview"); // until then it may be read still
     const { captures } = (await (await fetch(`${server.url}/api/v1/captures`)).json()) as {
         captures: { id: string }[];
     };
