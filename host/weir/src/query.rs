@@ -13,9 +13,9 @@ use weir_api::v1::capture_service_client::CaptureServiceClient;
 use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
 use weir_messages::v1::{
-    Analysis, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, GetTimelineRequest, GetTimelineResponse,
-    ListConnectionsRequest, ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest, SubscribeRequest,
-    WatchEventsRequest, WatchFindingsRequest, finding_change::Kind, subscribe_response::Message,
+    Analysis, CardStatus, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, GetTimelineRequest,
+    GetTimelineResponse, ListConnectionsRequest, ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest,
+    SubscribeRequest, WatchEventsRequest, WatchFindingsRequest, finding_change::Kind, subscribe_response::Message,
     watch_findings_response,
 };
 use weir_record::raw::BYTES;
@@ -417,6 +417,29 @@ async fn events(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     })
 }
 
+/// What an operator wants to know of a card first.
+fn in_words(card: &CardStatus) -> String {
+    let link = if card.unhealthy.is_empty() {
+        "measured".to_owned()
+    } else {
+        format!("bypassed ({})", card.unhealthy.join(", "))
+    };
+    format!(
+        "{}, firmware {} {}{}, link {link}, {} of {} flows, {} faults",
+        card.phase,
+        card.firmware_version,
+        card.state,
+        if card.boots > 0 && !card.confirmed {
+            " on trial"
+        } else {
+            ""
+        },
+        count(card.contexts_in_use.into()),
+        count(card.contexts.into()),
+        count(card.faults.values().sum::<u64>())
+    )
+}
+
 async fn status(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
     let appliance = ApplianceServiceClient::new(channel.clone())
         .get_status(GetStatusRequest {})
@@ -466,21 +489,7 @@ async fn status(channel: Daemon, args: &QueryArgs) -> Result<(), Failure> {
             writeln!(out, "{}", if port.link_up == Some(false) { ", link down" } else { "" })?;
         }
         if let Some(card) = &appliance.card {
-            let link = if card.unhealthy.is_empty() {
-                "measured".to_owned()
-            } else {
-                format!("bypassed ({})", card.unhealthy.join(", "))
-            };
-            writeln!(
-                out,
-                "  card: {}, firmware {} {}, link {link}, {} of {} flows, {} faults",
-                card.phase,
-                card.firmware_version,
-                card.state,
-                count(card.contexts_in_use.into()),
-                count(card.contexts.into()),
-                count(card.faults.values().sum::<u64>())
-            )?;
+            writeln!(out, "  card: {}", in_words(card))?;
         }
         if let Some(link) = &capture.link {
             writeln!(
@@ -637,6 +646,28 @@ async fn subscribe(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn firmware_that_may_be_given_up_is_told() {
+        let card = |confirmed| CardStatus {
+            phase: "RUNNING".into(),
+            state: "RUNNING".into(),
+            firmware_version: "0.2.0".into(),
+            boots: 1,
+            confirmed,
+            ..CardStatus::default()
+        };
+        let said = |confirmed| in_words(&card(confirmed));
+        assert_eq!(
+            said(true),
+            "RUNNING, firmware 0.2.0 RUNNING, link measured, 0 of 0 flows, 0 faults"
+        );
+        assert!(
+            said(false).contains("firmware 0.2.0 RUNNING on trial, link"),
+            "{}",
+            said(false)
+        );
+    }
 
     #[test]
     fn a_daemon_that_does_not_answer_is_not_waited_for() {
