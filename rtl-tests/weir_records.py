@@ -99,6 +99,7 @@ class RttHow(enum.IntEnum):
 
     HANDSHAKE = 1
     DATA = 2
+    ECHO = 3
 
 
 class What(enum.IntFlag):

@@ -96,7 +96,8 @@ enum weir_block_end {
 // RTT.arg: what was timed.
 enum weir_rtt_how {
     WEIR_RTT_HOW_HANDSHAKE = 1,
-    WEIR_RTT_HOW_DATA = 2
+    WEIR_RTT_HOW_DATA = 2,
+    WEIR_RTT_HOW_ECHO = 3
 };
 
 // EVENT.what: the conditions that this packet met. An EVENT is written when any is met; at most one per packet.
@@ -303,7 +304,7 @@ struct weir_block {
     uint8_t known;
 };
 
-// Direction: that of the timed segment; the value is the time from the tap to its receiver and back.
+// Direction: that of the timed segment or ACK; the value is the time from the tap to its receiver and back.
 struct weir_rtt {
     struct weir_record_header header;
     uint8_t rtt[8];

@@ -228,8 +228,8 @@ module weir_formatter
     r.server_dup_acks = 32'(c.counters[1].dup_acks);
     r.client_zero_windows = 16'(c.counters[0].zero_windows);
     r.server_zero_windows = 16'(c.counters[1].zero_windows);
-    r.client_small_windows = c.counters[0].small_windows;
-    r.server_small_windows = c.counters[1].small_windows;
+    r.client_small_windows = 16'(c.counters[0].small_windows);
+    r.server_small_windows = 16'(c.counters[1].small_windows);
     r.client_copies = 16'(c.counters[0].copies);
     r.server_copies = 16'(c.counters[1].copies);
     r.bits[7:0] = {
@@ -350,7 +350,7 @@ module weir_formatter
     r.rtt = 64'(job.round_trip.value);
     r.seq_end = job.round_trip.seq_end;
     r.ack = meta.ack;
-    r.flight = o.flight_after[job.round_trip.side];
+    r.flight = o.flight_after[job.round_trip.side^(job.round_trip.how==RTT_HOW_ECHO)];
     r.window = meta.window;
     r.tcp_flags = meta.flags;
     return r;

@@ -39,7 +39,7 @@ package weir_kernel_pkg;
     // It opened its flow; also one that took the place of another.
     logic opened;
     logic new_bytes;
-    // An RTT record is written for the packet.
+    // An RTT record other than ECHO is written for the packet.
     logic rtt_valid;
     // Its timed segment was the server's.
     logic rtt_of_server;

@@ -288,7 +288,7 @@ module weir_measure
           client_is_low: job.updated.order.client_is_low,
           opened: job.order.opened,
           new_bytes: job.order.new_bytes,
-          rtt_valid: job.records[JobRtt],
+          rtt_valid: job.records[JobRtt] && job.round_trip.how != RTT_HOW_ECHO,
           rtt_of_server: job.round_trip.side,
           rtt: job.round_trip.value
       };

@@ -99,7 +99,8 @@ package weir_records_pkg;
   // RTT.arg: what was timed.
   typedef enum logic [7:0] {
     RTT_HOW_HANDSHAKE = 8'd1,
-    RTT_HOW_DATA = 8'd2
+    RTT_HOW_DATA = 8'd2,
+    RTT_HOW_ECHO = 8'd3
   } rtt_how_e;
 
   // EVENT.what: the conditions that this packet met. An EVENT is written when any is met; at most one per packet.
@@ -303,7 +304,7 @@ package weir_records_pkg;
     record_header_t header;
   } record_block_t;
 
-  // Direction: that of the timed segment; the value is the time from the tap to its receiver and back.
+  // Direction: that of the timed segment or ACK; the value is the time from the tap to its receiver and back.
   typedef struct packed {
     logic [7:0] tcp_flags;
     logic [135:0] reserved0;
@@ -520,7 +521,7 @@ package weir_records_pkg;
   localparam int CtxPayloadWidth = 36;
   localparam int CtxDupAcksWidth = 16;
   localparam int CtxZeroWindowsWidth = 13;
-  localparam int CtxSmallWindowsWidth = 16;
+  localparam int CtxSmallWindowsWidth = 15;
   localparam int CtxCopiesWidth = 12;
   localparam int CtxNextWidth = 32;
   localparam int CtxAckWidth = 32;
@@ -538,6 +539,7 @@ package weir_records_pkg;
   localparam int CtxBlockMaxWidth = 14;
   localparam int CtxBlockMergedWidth = 1;
   localparam int CtxRepeatedWidth = 1;
+  localparam int CtxEchoWidth = 1;
   localparam int CtxSlotSeqWidth = 32;
   localparam int CtxSlotTimeWidth = 40;
   localparam int CtxRttGateWidth = 8;

@@ -9,7 +9,7 @@ from weir_records import What
 PACKAGE = "weir_tracker_pkg"
 SIDE = "counters_side_t"
 WRAP = {"packets": 32, "payload": 36}
-STAY = {"dup_acks": 16, "zero_windows": 13, "small_windows": 16, "copies": 12}
+STAY = {"dup_acks": 16, "zero_windows": 13, "small_windows": 15, "copies": 12}
 
 
 def near(random, bits):

@@ -336,7 +336,7 @@ class Model:
             rtt=trip["value"],
             seq_end=trip["seq_end"],
             ack=self.meta["ack"],
-            flight=self.order["flight_after"][trip["side"]],
+            flight=self.order["flight_after"][trip["side"] ^ (trip["how"] == RttHow.ECHO)],
             window=self.meta["window"],
             tcp_flags=self.meta["flags"],
         )
@@ -425,7 +425,10 @@ async def run(dut, masks, gap=None, stall=None):
         clocks += 1
         record = sink.step()
         went = source.step()
-        quiet = 0 if record or went or not source.done else quiet + 1
+        if record or went or not source.done:
+            quiet = 0
+        elif sink.is_ready:  # a stall may be of any length
+            quiet += 1
         if record is None:
             continue
         kind, want = expected[sink.received - 1]

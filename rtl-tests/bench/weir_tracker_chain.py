@@ -32,12 +32,18 @@ class Words:
         shed = dict.fromkeys(shed, 1)
         self.items.append((pack("word_t", word), pack("lookup_t", lookup), pack("shed_t", shed, PACKAGE)))
 
-    def packet(self, after, client, seq, ack, flags, payload=0, shed=(), expired=0, id_step=1, **meta):
+    def packet(
+        self, after, client, seq, ack, flags, payload=0, shed=(), expired=0, id_step=1, tsval=None, tsecr=None, **meta
+    ):
         self.time += after
         self.ids[client] = self.ids[client] + id_step & 0xFFFF
         fresh = not self.used or expired
         self.used = True
-        options = {"scale": 255, "tsval": self.time & 0xFFFFFFFF, "tsecr": len(self.items)}
+        options = {"scale": 255, "has_timestamps": tsval is not None or tsecr is not None}
+        options |= {
+            "tsval": self.time & 0xFFFFFFFF if tsval is None else tsval,
+            "tsecr": len(self.items) if tsecr is None else tsecr,
+        }
         meta = {"class_": 0, "key": KEY, "from_low": client, "seq": seq, "ack": ack, "flags": flags, **meta}
         meta |= {"payload": payload, "window": 60000, "options": options, "ip_id": self.ids[client]}
         self.word(PACKET, {"tracked": 1, "fresh": fresh, "expired": expired}, shed, **meta)
@@ -181,6 +187,33 @@ async def reset_of_open_blocks_and_reuse(dut, gap):
     ]
     generations = [r["flow"] >> 24 & 0xFFFFFF for r in found if r["kind"] == Kind.OPEN]
     assert generations[-1] == generations[0] + 1
+
+
+@cocotb.test()
+@cocotb.parametrize(gap=GAPS)
+@cocotb.parametrize(
+    # Whether the ACK is timed: one of new data is, none that carries data or FIN, or acknowledges nothing new, or behind
+    # which its sender had heard another.
+    ack=[
+        (951, 0, ACK, 7, True),
+        (951, 0, ACK, 8, False),
+        (951, 10, ACK, 7, False),
+        (951, 0, ACK | FIN, 7, False),
+        (901, 0, ACK, 7, False),
+    ]
+)
+async def an_ack_is_timed_by_what_echoes_it(dut, gap, ack):
+    acks, payload, flags, echoed, timed = ack
+    words = Words()
+    words.handshake()
+    words.packet(1 * MS, 0, 901, 101, ACK, 50)
+    words.packet(1 * MS, 1, 101, acks, flags, payload, tsval=7)
+    words.packet(4 * MS, 0, 951, 101, ACK, 50, tsecr=6)
+    words.packet(3 * MS, 0, 1001, 101, ACK, 50, tsecr=echoed)
+    words.packet(1 * MS, 0, 1051, 101, ACK, 50, tsecr=7)
+    found, _ = await run(dut, words, gap)
+    echoes = [r for r in found if (r["kind"], r["arg"]) == (Kind.RTT, RttHow.ECHO)]
+    assert [(r["rtt"], r["seq_end"], r["flight"]) for r in echoes] == [(7 * MS, 1051, 100)] * timed
 
 
 @cocotb.test()

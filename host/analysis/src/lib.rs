@@ -547,7 +547,21 @@ impl State {
     fn rtt(&mut self, r: &Record, sink: &mut impl Sink) {
         let side = usize::from(r.server_to_client());
         let how = RttHow::from_u8(r.arg());
+        if how == Some(RttHow::Echo) {
+            self.echo(r.flow(), side, r.time(), &Rtt::decode(r));
+            return;
+        }
         self.round_trip(r.flow(), side, r.time(), how, &Rtt::decode(r), sink);
+    }
+
+    /// Data that passed at `time` was the first to echo an ACK of a side.
+    fn echo(&mut self, flow: FlowId, side: usize, time: u64, rtt: &Rtt) {
+        let Some(flow) = self.flows.get_mut(flow) else {
+            self.health.homeless += 1;
+            return;
+        };
+        flow.last = flow.last.max(time);
+        flow.limit_echo(1 - side, time, rtt, self.totals.given);
     }
 
     /// A round trip that was over at `time`, of what a side sent.

@@ -7,6 +7,7 @@
 mod bursts;
 mod charges;
 mod cut;
+mod distant;
 mod edges;
 mod late;
 mod path;
@@ -29,6 +30,7 @@ use bursts::{BlockTail, Bursts};
 use charges::balance;
 pub(crate) use charges::{Cause, Charged, Charges};
 use cut::Cut;
+use distant::Echo;
 use edges::{Edge, Edges};
 pub(crate) use path::{DELAYED_ACK, DELAYED_ACK_MOST, Path, SHORTEST_PAUSE, SLACK, TIMESTAMPS, is_prompt};
 use path::{are_whole, is_delayed};
@@ -76,10 +78,12 @@ impl Limits {
             side.samples.clear();
             side.spans.clear();
             side.edges.clear();
+            side.echoes.clear();
             *side = Transfer {
                 samples: std::mem::take(&mut side.samples),
                 spans: std::mem::take(&mut side.spans),
                 edges: std::mem::take(&mut side.edges),
+                echoes: std::mem::take(&mut side.echoes),
                 ..Transfer::default()
             };
         }
@@ -96,6 +100,8 @@ pub(crate) struct Transfer {
     spans: Spans,
     tail: Option<BlockTail>,
     edges: Edges,
+    /// Of the receiver's ACKs, in order.
+    echoes: Vec<Echo>,
     cut: Cut,
     /// Since when a slow link before the tap had been busy when the last block came behind others.
     busy_since: Option<u64>,
@@ -479,6 +485,7 @@ impl Transfer {
         let most = self.samples.len().saturating_sub(CONTEXT);
         self.samples.drain(..drop.clamp(most.min(self.samples.len() / 2), most));
         self.spans.keep_after(last);
+        self.echoes.retain(|echo| echo.to > last);
         if self.spans.are_many() {
             self.spans.drop_first();
         }
@@ -549,6 +556,7 @@ impl Transfer {
         self.history.clear();
         self.cut_at = None;
         self.spans.keep_after(next);
+        self.echoes.retain(|echo| echo.to > next);
         self.tail = None;
         self.small = None;
         self.repeats = None;

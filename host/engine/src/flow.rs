@@ -147,6 +147,8 @@ pub(crate) struct Side {
     pub rtt_count: u8,
     /// Packets in the interval in progress.
     pub active: bool,
+    /// The slot is free and times an ACK without data: `slot_seq` is its TSval.
+    pub echo: bool,
     /// Something came again that no later ack has answered.
     pub repeated: bool,
 }
@@ -190,6 +192,7 @@ impl Side {
             rtt_gate: 0,
             rtt_count: 0,
             active: false,
+            echo: false,
             repeated: false,
         }
     }

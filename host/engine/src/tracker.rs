@@ -407,8 +407,9 @@ impl Engine {
                 end_block(sender, receiver, s, BlockEnd::Idle, (0, false), &mut out);
                 sender.set(side::IDLE, true);
             }
-            if sender.is(side::SLOT) && sender.slot_time.age(time) >= TIME_LIMIT {
+            if sender.slot_time.age(time) >= TIME_LIMIT {
                 sender.set(side::SLOT, false);
+                sender.echo = false;
             }
         }
         if flow.pending() && time - setup_begun(flow, time) >= TIME_LIMIT {

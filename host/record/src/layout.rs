@@ -350,6 +350,8 @@ pub enum RttHow {
     Handshake = 1,
     /// A new segment to the first ACK at or beyond its end.
     Data = 2,
+    /// An ACK without data to the first new data behind it, if that echoes its TSval, where that is 2^20 ns or more: the round trip, and longer where the peer had nothing to send.
+    Echo = 3,
 }
 
 impl RttHow {
@@ -357,6 +359,7 @@ impl RttHow {
     pub const ALL: &'static [Self] = &[
         Self::Handshake,
         Self::Data,
+        Self::Echo,
     ];
 
     /// The value with this number, if there is one.
@@ -364,6 +367,7 @@ impl RttHow {
         match number {
             1 => Some(Self::Handshake),
             2 => Some(Self::Data),
+            3 => Some(Self::Echo),
             _ => None,
         }
     }
@@ -373,6 +377,7 @@ impl RttHow {
         match self {
             Self::Handshake => "HANDSHAKE",
             Self::Data => "DATA",
+            Self::Echo => "ECHO",
         }
     }
 }
@@ -1209,20 +1214,20 @@ impl Block {
     }
 }
 
-/// RTT: Direction: that of the timed segment; the value is the time from the tap to its receiver and back.
+/// RTT: Direction: that of the timed segment or ACK; the value is the time from the tap to its receiver and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rtt {
     /// ns.
     pub rtt: u64,
-    /// End of the timed segment.
+    /// End of the timed segment; ECHO: end of the data that echoes.
     pub seq_end: u32,
-    /// The ack that ended the sample.
+    /// The ack of the packet that ended the sample.
     pub ack: u32,
-    /// Bytes in flight in this direction after that ack.
+    /// Bytes in flight in this direction after that packet; ECHO: in the other one.
     pub flight: u32,
-    /// Window in the acknowledging packet, raw.
+    /// Window in that packet, raw.
     pub window: u16,
-    /// Flags of the acknowledging packet (CWR..FIN): ECE tells that what it acknowledges was marked (RFC 3168 6.1.3).
+    /// Flags of that packet (CWR..FIN): ECE tells that what it acknowledges was marked (RFC 3168 6.1.3).
     pub tcp_flags: u8,
 }
 
@@ -1554,7 +1559,7 @@ pub struct CloseMore {
     pub client_zero_windows: u16,
     /// Of the server.
     pub server_zero_windows: u16,
-    /// Packets of the client with a small window (saturates at 2^16 - 1).
+    /// Packets of the client with a small window (saturates at 2^15 - 1).
     pub client_small_windows: u16,
     /// Of the server.
     pub server_small_windows: u16,
@@ -2110,7 +2115,7 @@ pub mod width {
     /// Saturates.
     pub const ZERO_WINDOWS: u32 = 13;
     /// Saturates.
-    pub const SMALL_WINDOWS: u32 = 16;
+    pub const SMALL_WINDOWS: u32 = 15;
     /// Saturates.
     pub const COPIES: u32 = 12;
     /// Next expected sequence number.
@@ -2145,6 +2150,8 @@ pub mod width {
     pub const BLOCK_MERGED: u32 = 1;
     /// Something came again that no later ack has answered.
     pub const REPEATED: u32 = 1;
+    /// The slot is free and times an ACK without data: slot_seq is its TSval.
+    pub const ECHO: u32 = 1;
     /// End of the timed segment.
     pub const SLOT_SEQ: u32 = 32;
     /// When it passed; setup pending: last SYN (client), first SYN-ACK (server).

@@ -1,7 +1,7 @@
 //! The word that the kernels take, made from what the flow engine was given and the records that it made.
 
 use weir_engine::{Class, Engine, Meta};
-use weir_record::{FINE_INTERVAL_NS, Kind as RecordKind, Open, Record, Rtt};
+use weir_record::{FINE_INTERVAL_NS, Kind as RecordKind, Open, Record, Rtt, RttHow};
 
 /// What a word says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl WordMaker {
                     }
                     self.flows[place] = flow;
                 }
-                Some(RecordKind::Rtt) => {
+                Some(RecordKind::Rtt) if record.arg() != RttHow::Echo as u8 => {
                     word.rtt = Some(Rtt::decode(record).rtt);
                     word.rtt_of_server = record.server_to_client();
                 }

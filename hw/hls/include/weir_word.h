@@ -9,7 +9,7 @@
 //   fresh            it opened that flow (OPEN)
 //   from_server      the server of the flow sent it
 //   new_data         TCP payload that was not seen before (section 4.5 of docs/src/flow-engine.md), not of a SYN or RST
-//   rtt_valid        it made an RTT record: `rtt` in ns
+//   rtt_valid        it made an RTT record other than ECHO: `rtt` in ns
 //   rtt_of_server    direction of the timed segment: 1 if the server sent it
 //   class            class_e: 0 TCP, 1 other, 2 ICMP error (addresses are those of the quoted packet), 3 untracked (of
 //                    such a frame only port, wire_length and the times hold)

@@ -96,6 +96,16 @@ impl Flow {
         }
     }
 
+    /// The first of `side`'s data that echoes an ACK, if a transfer is under way of which more is known.
+    pub fn limit_echo(&mut self, side: usize, time: u64, rtt: &Rtt, given: Given) {
+        if self.extras.limits().is_some() {
+            let path = self.limit_path(side, given);
+            if let Some(limits) = self.extras.limits_mut() {
+                limits.sides[side & 1].echoed(time, rtt, &path);
+            }
+        }
+    }
+
     /// What passed of `side`'s data between the last two segments that were timed, and whether it was as fast as before.
     pub fn piece(&self, side: usize) -> Option<(Block, bool)> {
         self.extras.limits()?.sides[side & 1].piece(self.setup.payload())

@@ -1,6 +1,7 @@
 //! Trips: a transfer in pieces of a round trip or more, and what limited each of them.
 
 use super::charges::{Cause, Charges};
+use super::distant;
 use super::path::{DELAYED_ACK, Path, ROOM, SLACK, is_delayed};
 use super::sample::{Passage, SPACED, Sample, Tally, passages};
 use super::spans::{Span, Spans, Sure};
@@ -86,6 +87,8 @@ pub(super) struct Trip {
     pub bytes: u32,
     /// What is in flight is that of a flight.
     exact: bool,
+    /// Round trip from the tap to the sender and back, ns: the smallest, unless its data told another.
+    other: u64,
     /// The end of the transfer: too short to tell of itself.
     short: bool,
 }
@@ -117,15 +120,21 @@ impl Trip {
             .saturating_add(by.closed())
             .saturating_add(silent)
             .saturating_add(if self.prompt.is_some() { 0 } else { receiver });
-        let above = self.rtt.saturating_sub(base) as f64 / self.rtt.saturating_add(path.other).max(1) as f64;
+        let waited = self.rtt.saturating_sub(base).saturating_add(self.before_tap(path));
+        let above = waited as f64 / self.rtt.saturating_add(self.other).max(1) as f64;
         (above * by.sum().saturating_sub(elsewhere) as f64) as u64
+    }
+
+    /// What its round trips to the sender waited, ns.
+    const fn before_tap(&self, path: &Path) -> u64 {
+        self.other.saturating_sub(path.other)
     }
 
     /// Whether most of its round trips was a queue: neither jitter nor a delayed ACK is as long.
     fn is_mostly_queue(&self, path: &Path) -> bool {
-        let (whole, least) = (self.rtt.saturating_add(path.other), path.round_trip());
+        let (whole, least) = (self.rtt.saturating_add(self.other), path.round_trip());
         let far = least.saturating_mul(MOSTLY).max(least.saturating_add(DELAYED_ACK));
-        self.prompt.is_some() && path.base.is_some() && whole > far
+        (self.prompt.is_some() || self.before_tap(path) > DELAYED_ACK) && path.base.is_some() && whole > far
     }
 }
 
@@ -188,7 +197,8 @@ impl Transfer {
             let bytes = timed.filter(|at| !before(s.end, *at)).map(|at| s.end.wrapping_sub(at));
             let flown = spans
                 .iter()
-                .find(|span| span.flight > 0 && 2 * span.within(since, s.time) > s.time.saturating_sub(since));
+                .find(|span| span.flight > 0 && 2 * span.within(since, s.time) > s.time.saturating_sub(since))
+                .map(|span| span.flight);
             let rtt = sum.checked_div(count).unwrap_or(s.rtt);
             let short = ns < path.round_trip() / 2;
             let previous = trips.last().filter(|_| short).copied();
@@ -204,9 +214,11 @@ impl Transfer {
                 let whole = s.time.saturating_sub(since).max(path.round_trip()).max(1);
                 f64::from(bytes) / whole as f64 * path.round_trip().max(rtt.saturating_add(path.other)) as f64
             });
+            // Behind the ACK that data echoes its sender had less to send, or this much on its way: the smallest round trip is none of a queue.
+            let echo = distant::echo(&self.echoes, since, s.time).filter(|echo| f64::from(echo.flight) > flight);
+            let flown = flown.or(echo.map(|echo| echo.flight));
             // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
-            let (flight, gross) =
-                flown.map_or((flight, gross), |span| (f64::from(span.flight), f64::from(span.flight)));
+            let (flight, gross) = flown.map_or((flight, gross), |bytes| (f64::from(bytes), f64::from(bytes)));
             // What a repeat lets be acknowledged came before.
             let is_sure = bytes.is_some() && in_spans(&[Cause::Recovery]) == 0;
             sure.rotate_left(1);
@@ -258,6 +270,7 @@ impl Transfer {
                 partial,
                 bytes: bytes.unwrap_or(0),
                 exact: flown.is_some(),
+                other: echo.and_then(|echo| echo.round_trip(path)).unwrap_or(path.other),
                 short: previous.is_some(),
             });
             (since, timed) = (s.time, Some(s.end));
@@ -313,7 +326,8 @@ impl Transfer {
             self.link_rate = self.link_rate.max(self.rate_max);
             return (Cause::Bandwidth, false);
         }
-        if path.link.is_some_and(|link| t.rate >= BUSY * link) {
+        // What is in a queue before the tap waits for its turn there, however little of it came.
+        if path.link.is_some_and(|link| t.rate >= BUSY * link) || t.before_tap(path) > 0 {
             return (Cause::Bandwidth, false);
         }
         let growing = if self.loss_flight == 0 {
@@ -409,8 +423,9 @@ fn has_standing_queue(trips: &[Trip], i: usize, path: &Path) -> bool {
         // A link passes at least what was acknowledged, and a receiver acknowledges every second segment.
         let two = f64::from(2 * path.payload) / trip.rate.max(1.0) * 1e9;
         let least = path.round_trip() as f64 * (QUEUE - 1.0) + SLACK as f64;
-        let waited = |rtt: u64| rtt.saturating_sub(base) as f64 > least.max(two);
-        trip.window == trips[i].window && trip.prompt.is_some_and(waited)
+        let behind_tap = trip.prompt.unwrap_or(base).saturating_sub(base);
+        let waited = behind_tap.saturating_add(trip.before_tap(path));
+        trip.window == trips[i].window && waited as f64 > least.max(two)
     };
     around.len() >= FLAT_TRIPS && around.iter().all(stands)
 }

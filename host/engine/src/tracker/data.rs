@@ -1,6 +1,6 @@
 //! Windows, blocks, round trips and flight: section 4.8.
 
-use weir_record::{BlockEnd, tcp_flag, what, width};
+use weir_record::{BlockEnd, RttHow, tcp_flag, what, width};
 
 use super::arithmetic::{after, saturate_u16};
 use super::before::is_overtaken;
@@ -12,7 +12,8 @@ use crate::meta::Meta;
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
-/// ns for which a packet that was overtaken may hold up an ACK whose round trip still counts.
+/// ns for which a packet that was overtaken may hold up an ACK whose round trip still counts, and below which an echo tells
+/// nothing: a tick of timestamps is hardly shorter.
 const SOON: u64 = 1 << 20;
 
 /// Window of `side` in bytes, if known (section 4.8).
@@ -70,6 +71,31 @@ fn may_delay_ack(sender: &Side, meta: &Meta, time: u64) -> bool {
     !was_overtaken || after(sender.slot_seq, meta.seq) && !is_soon
 }
 
+/// Section 4.8, echo: what answers the receiver's timed ACK, and the sender's own. After [`data`], the setup not pending.
+#[inline(always)]
+pub(super) fn echo(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: u64, step: &mut Step) {
+    let Some((tsval, tsecr)) = meta.options.timestamps else {
+        return;
+    };
+    let acks = meta.flags & tcp_flag::ACK != 0;
+    if step.new_bytes && acks && receiver.echo && !after(receiver.slot_seq, tsecr) {
+        receiver.echo = false;
+        let value = receiver.slot_time.age(time);
+        // Who echoes a later one had heard more.
+        if tsecr == receiver.slot_seq && (SOON..TIME_LIMIT).contains(&value) {
+            let end = meta.seq.wrapping_add(meta.payload);
+            step.rtt = Some((1 - s, RttHow::Echo, value, end));
+        }
+    }
+    let is_bare = meta.payload == 0 && meta.flags & tcp_flag::FIN == 0;
+    let acks_more = step.what & (what::ACKS_MORE | what::COPY) == what::ACKS_MORE;
+    if is_bare && acks_more && !sender.is(side::SLOT) && !sender.echo {
+        sender.echo = true;
+        sender.slot_seq = tsval;
+        sender.slot_time = ShortTime::new(time);
+    }
+}
+
 /// Section 4.8, second part: blocks, window full, the RTT slot, flight. Returns what ends the
 /// sender's block.
 #[inline(always)]
@@ -108,6 +134,7 @@ pub(super) fn data(
             sender.set(side::SLOT, true);
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);
             sender.slot_time = ShortTime::new(time);
+            sender.echo = false;
         }
     }
     let mut block_end = None;

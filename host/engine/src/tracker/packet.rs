@@ -5,7 +5,7 @@ use weir_record::{BlockEnd, RttHow, tcp_flag, what, width};
 use super::acknowledge::acknowledge;
 use super::arithmetic::saturate_u16;
 use super::before::{Before, is_overtaken};
-use super::data::{data, window_conditions};
+use super::data::{data, echo, window_conditions};
 use super::interval::{begin_interval, end_interval};
 use super::order::{is_copy, order};
 use super::out::Out;
@@ -117,6 +117,7 @@ fn segment(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta, time: 
         window_conditions(sender, meta, &mut step);
     }
     step.end = data(sender, receiver, meta, time, false, false, &mut step);
+    echo(sender, receiver, s, meta, time, &mut step);
     step
 }
 
@@ -160,6 +161,9 @@ fn control(flow: &mut Flow, s: usize, meta: &Meta, before: &Before, is_copy: boo
         // Data of the client without an ACK: its block fields still hold the setup.
         let own_block = pending && s == 0 && step.new_bytes;
         step.end = data(sender, receiver, meta, time, pending, own_block, &mut step);
+        if !pending {
+            echo(sender, receiver, s, meta, time, &mut step);
+        }
         if own_block {
             let fin = meta.flags & tcp_flag::FIN != 0;
             let bytes = sender.next.wrapping_sub(step.new_start).wrapping_sub(u32::from(fin));

@@ -2,7 +2,7 @@
 
 use weir_record::timestamps::holds_echo;
 use weir_record::{
-    Block, BlockEnd, Close, CloseCause, CloseMore, Event, EventMore, Packet, PacketMore, Rtt, Setup, SetupEnd,
+    Block, BlockEnd, Close, CloseCause, CloseMore, Event, EventMore, Packet, PacketMore, Rtt, RttHow, Setup, SetupEnd,
     SetupMore, flag, setup_bit, what,
 };
 
@@ -196,11 +196,12 @@ pub(super) fn write_close(flow: &Flow, cause: CloseCause, out: &mut Out<'_>) {
 #[inline(never)]
 pub(super) fn write_rtt(sides: &[Side; 2], (timed, how, value, seq_end): Timed, meta: &Meta, out: &mut Out<'_>) {
     let header = out.header(direction(timed), how as u8);
+    let flying = if how == RttHow::Echo { 1 - timed } else { timed };
     let rtt = Rtt {
         rtt: value,
         seq_end,
         ack: meta.ack,
-        flight: flight(&sides[timed], &sides[1 - timed]),
+        flight: flight(&sides[flying], &sides[1 - flying]),
         window: meta.window,
         tcp_flags: meta.flags,
     };

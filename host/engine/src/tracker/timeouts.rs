@@ -64,7 +64,7 @@ pub(super) fn deadline(timeouts: &Timeouts, flow: &Flow, now: u64) -> u64 {
         if !side.is(side::IDLE) {
             due = due.min(side.block_last.at(now) + BLOCK_IDLE);
         }
-        if side.is(side::SLOT) {
+        if side.is(side::SLOT) || side.echo {
             due = due.min(side.slot_time.at(now) + TIME_LIMIT);
         }
     }
