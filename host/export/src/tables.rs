@@ -9,8 +9,8 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{TimestampNanosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use parquet::arrow::ArrowWriter;
-use parquet::errors::ParquetError;
 use weir_store::tables::Table;
+use weir_store::unwritten::{of_arrow, of_parquet};
 use weir_store::{CsvWriter, properties};
 
 /// How rows are written.
@@ -48,10 +48,10 @@ impl<W: Write + Send> TableWriter<W> {
     pub fn new(table: Table, format: Format, out: W) -> io::Result<Self> {
         let schema = table.schema();
         let writer = match format {
-            Format::Csv => Writer::Csv(Box::new(CsvWriter::new(out, &schema).map_err(from_arrow)?)),
+            Format::Csv => Writer::Csv(Box::new(CsvWriter::new(out, &schema).map_err(of_arrow)?)),
             Format::Parquet => {
                 let writer = ArrowWriter::try_new(out, schema, Some(properties(table)));
-                Writer::Parquet(Box::new(writer.map_err(from_parquet)?))
+                Writer::Parquet(Box::new(writer.map_err(of_parquet)?))
             }
         };
         Ok(Self { writer, rows: 0 })
@@ -61,8 +61,8 @@ impl<W: Write + Send> TableWriter<W> {
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.rows += batch.num_rows() as u64;
         match &mut self.writer {
-            Writer::Csv(writer) => writer.write(batch).map_err(from_arrow),
-            Writer::Parquet(writer) => writer.write(batch).map_err(from_parquet),
+            Writer::Csv(writer) => writer.write(batch).map_err(of_arrow),
+            Writer::Parquet(writer) => writer.write(batch).map_err(of_parquet),
         }
     }
 
@@ -74,8 +74,8 @@ impl<W: Write + Send> TableWriter<W> {
     /// What is under it, with everything written.
     pub fn finish(self) -> io::Result<W> {
         match self.writer {
-            Writer::Csv(writer) => writer.finish().map_err(from_arrow),
-            Writer::Parquet(writer) => writer.into_inner().map_err(from_parquet),
+            Writer::Csv(writer) => writer.finish().map_err(of_arrow),
+            Writer::Parquet(writer) => writer.into_inner().map_err(of_parquet),
         }
     }
 }
@@ -116,22 +116,5 @@ impl RowSelection {
         };
         let selected = (0..batch.num_rows()).map(|row| Some(in_time(row) && has_connection(row)));
         filter_record_batch(batch, &selected.collect::<BooleanArray>())
-    }
-}
-
-fn from_arrow(error: ArrowError) -> io::Error {
-    match error {
-        ArrowError::IoError(_, error) => error,
-        other => io::Error::other(other),
-    }
-}
-
-fn from_parquet(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(error) => match error.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(error) => io::Error::other(error),
-        },
-        other => io::Error::other(other),
     }
 }

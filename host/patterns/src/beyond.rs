@@ -8,8 +8,8 @@
 use weir_analysis::seconds;
 
 use crate::capacity::{Ceiling, FLAT, MORE, PAST, RESAMPLES, SEED, Slice, Unit, growth, is_flat, known, middle_95};
-use crate::names::median;
 use crate::random::Random;
+use crate::rank::median;
 use crate::services::Service;
 use crate::steps::levels;
 

@@ -12,8 +12,9 @@ use weir_analysis::{Group, count, decimal, finding, lasting, seconds, several};
 use weir_messages::v1::Finding;
 
 use crate::beyond::{self, LEVELS, SMALLEST, SPARE, beyond, is_steady, median_rate, range};
-use crate::names::{about, median};
+use crate::names::about;
 use crate::random::Random;
+use crate::rank::median;
 use crate::services::Service;
 use crate::sleep::ApplicationSleep;
 use crate::steps::{Level, Steps, levels};

@@ -38,17 +38,6 @@ pub(crate) fn chance(p: f64) -> String {
     }
 }
 
-/// The median; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,8 +49,5 @@ mod tests {
         assert_eq!(service([0; 16], 1), "[::]:1");
         assert_eq!(connections(1), "1 connection");
         assert_eq!(several(1234, "loss", "losses"), "1,234 losses");
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
     }
 }

@@ -6,7 +6,7 @@
 //! explains as well, by how much the levels scatter.
 
 use crate::bins::Bins;
-use crate::names::median;
+use crate::rank::median;
 use crate::services::{Answers, Load, Service, Services};
 use crate::steps::{Level, Steps, levels};
 

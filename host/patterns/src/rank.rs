@@ -1,4 +1,4 @@
-//! Two groups of numbers compared without assuming their law.
+//! Groups of numbers without assuming their law: their medians, and whether two differ.
 
 /// How two groups differ (Mann, Whitney 1947).
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +51,27 @@ fn tail(z: f64) -> f64 {
     (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() * sum
 }
 
-/// The middle of some numbers, put in order; 0 of none.
-pub(crate) fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// The median; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_two() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
 
     /// By the formulas with erfc: U 3.5, z 2.51735, p 0.011824.
     #[test]

@@ -5,7 +5,8 @@ use weir_analysis::{Ended, Group, Hops, address, clock, finding, seconds};
 use weir_messages::v1::Finding;
 
 use crate::detector::Detector;
-use crate::names::{Address, about, median};
+use crate::names::{Address, about};
+use crate::rank::median;
 use crate::routes::Route;
 use crate::table::Table;
 use crate::timeline::Timeline;

@@ -19,8 +19,8 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Option<Finding> {
     let of_them = || all.setups.iter().filter(|setup| found.has(setup.pair));
     let is_inside = |setup: &&CleanSetup| found.period.is_inside(setup.at);
     let seconds = |setup: &CleanSetup| f64::from(setup.micros) / 1e6;
-    let mut inside: Vec<f64> = of_them().filter(is_inside).map(seconds).collect();
-    let mut outside: Vec<f64> = of_them().filter(|setup| !is_inside(setup)).map(seconds).collect();
+    let inside: Vec<f64> = of_them().filter(is_inside).map(seconds).collect();
+    let outside: Vec<f64> = of_them().filter(|setup| !is_inside(setup)).map(seconds).collect();
     if inside.len() < LEAST || outside.len() < LEAST {
         return None;
     }
@@ -30,7 +30,7 @@ pub(crate) fn finding(all: &Losses, found: &Periodic) -> Option<Finding> {
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let means = (mean(&inside), mean(&outside));
-    let medians = (median(&mut inside), median(&mut outside));
+    let medians = (median(&inside)?, median(&outside)?);
     let ratio = medians.0 / medians.1.max(1e-6);
     let (first, last) = of_them().fold((u64::MAX, 0), |(first, last), setup| {
         (first.min(setup.at), last.max(setup.at))

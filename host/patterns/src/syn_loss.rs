@@ -372,7 +372,7 @@ impl<'a> Sum<'a> {
         let failed = |outcome| hit.iter().filter(|a| a.failure == Some(outcome)).count() as u64;
         let time = |a: &Attempt| f64::from(a.micros) / 1e6;
         let usual = attempts.iter().filter(|a| a.toll.total() == 0 && a.failure.is_none());
-        let usual = median(&mut usual.map(time).collect::<Vec<f64>>());
+        let usual = median(&usual.map(time).collect::<Vec<f64>>()).unwrap_or(0.0);
         let late = hit.iter().filter(|a| a.failure.is_none());
         let late: Vec<f64> = late.map(|a| (time(a) - usual).max(0.0)).collect();
         Self {
@@ -833,9 +833,9 @@ impl Load {
         let (hit, good): (Vec<&Attempt>, Vec<&Attempt>) =
             attempts.iter().partition(|attempt| in_batches.contains(&attempt.id.0));
         let open = |list: Vec<&Attempt>| list.iter().map(|a| self.at(a.at)).collect::<Vec<f64>>();
-        let (mut hit, mut good) = (open(hit), open(good));
+        let (hit, good) = (open(hit), open(good));
         let c = compare(&hit, &good).filter(|c| c.chance < CHANCE)?;
-        let (there, elsewhere) = (median(&mut hit), median(&mut good));
+        let (there, elsewhere) = (median(&hit)?, median(&good)?);
         (c.larger > 0.5).then(|| {
             format!(
                 "load has a part in it: {there:.0} connections are open when they happen, {elsewhere:.0} at other setups (medians; chance of that by accident: {})",

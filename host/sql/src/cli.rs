@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+use weir_command::output;
 
 use crate::engine::{Limits, Spill};
 use crate::output::Format;
@@ -100,8 +101,7 @@ pub struct QueryArgs {
 impl QueryArgs {
     /// The format that is asked for; else the one that the output's name ends in.
     pub fn format(&self) -> Format {
-        let named = || Format::from_str(self.output.as_ref()?.extension()?.to_str()?, true).ok();
-        self.format.or_else(named).unwrap_or(Format::Table)
+        output::format(self.format, self.output.as_deref(), Format::Table)
     }
 }
 

@@ -38,11 +38,11 @@ use futures::{Stream, TryStreamExt, stream};
 use prost::Message;
 use prost::bytes::Bytes;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
+use weir_command::signals::signal;
 
 use crate::engine::Engine;
 use crate::error::Error;
@@ -71,7 +71,6 @@ pub async fn serve(engine: Engine, listen: SocketAddr, ready: impl FnOnce(Socket
     let cannot = |error: &dyn std::fmt::Display| Error::Listen(format!("{listen}: {error}"));
     let listener = TcpListener::bind(listen).await.map_err(|error| cannot(&error))?;
     ready(listener.local_addr().map_err(|error| cannot(&error))?);
-    let mut terminated = signal(SignalKind::terminate()).map_err(|error| cannot(&error))?;
     let service = FlightServiceServer::new(Whole(Service::new(engine)?));
     let server = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
@@ -80,8 +79,7 @@ pub async fn serve(engine: Engine, listen: SocketAddr, ready: impl FnOnce(Socket
         .serve_with_incoming(TcpIncoming::from(listener));
     tokio::select! {
         result = server => result.map_err(|error| cannot(&error)),
-        _ = tokio::signal::ctrl_c() => Ok(()),
-        _ = terminated.recv() => Ok(()),
+        () = signal() => Ok(()),
     }
 }
 

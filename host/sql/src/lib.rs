@@ -11,14 +11,12 @@
 //! | [`functions`] | sequence arithmetic, subnets, names of hosts, percentiles by rank |
 //! | [`placeholders`] | parameters written as `?` |
 //! | [`output`] | answers as tables, CSV, JSON and Parquet |
-//! | [`destination`] | where an answer goes: standard output or a file |
 //! | [`flight`] | the same for programs: Arrow Flight SQL |
 //! | [`cli`] | the command line of `weir-sql` |
 #![forbid(unsafe_code)]
 
 pub mod cli;
 mod depth;
-pub mod destination;
 pub mod engine;
 pub mod error;
 mod extent;

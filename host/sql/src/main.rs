@@ -1,14 +1,15 @@
 //! `weir-sql`: SQL over the store, at the prompt and for programs.
 #![forbid(unsafe_code)]
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use weir_command::Failure;
+use weir_command::output::{Pending, Scratch};
 use weir_sql::cli::{Cli, Command, EngineArgs, QueryArgs};
-use weir_sql::destination::Destination;
-use weir_sql::engine::{Engine, Limits};
+use weir_sql::engine::{Engine, Limits, Query};
 use weir_sql::error::Error;
 use weir_sql::functions::Hosts;
 use weir_sql::{flight, output};
@@ -20,23 +21,24 @@ fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough (`weir-sql query ... | head`) is no failure.
-        Err(Error::Write(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
             // Where that cannot be written, either, the exit status tells.
-            let _ = writeln!(anstream::stderr(), "weir-sql: {error}");
+            let _ = writeln!(anstream::stderr(), "weir-sql: {failure}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(command: Command) -> Result<(), Error> {
+fn run(command: Command) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(weir_sql::STACK)
         .enable_all()
-        .build()?;
+        .build()
+        .map_err(Failure::new)?;
     match command {
         Command::Query(args) => {
-            let result = runtime.block_on(query(&args));
+            let result = query(&args, &runtime);
             // What a query that was stopped still computes is of no use to anybody.
             runtime.shutdown_background();
             result
@@ -47,49 +49,49 @@ fn run(command: Command) -> Result<(), Error> {
                 ..args.engine.limits()
             };
             let engine = open(&args.engine, limits)?;
-            runtime.block_on(flight::serve(engine, args.listen, |address| {
+            let served = flight::serve(engine, args.listen, |address| {
                 anstream::println!("weir-sql: Flight SQL on grpc://{address}");
-            }))
+            });
+            runtime.block_on(served).map_err(Failure::new)
         }
     }
 }
 
-fn open(args: &EngineArgs, limits: Limits) -> Result<Engine, Error> {
+fn open(args: &EngineArgs, limits: Limits) -> Result<Engine, Failure> {
     let hosts = match &args.hosts {
-        Some(path) => Hosts::read(path).map_err(Error::Store)?,
+        Some(path) => Hosts::read(path).map_err(Error::Store).map_err(Failure::new)?,
         None => Hosts::default(),
     };
-    Engine::open(&args.store, limits, hosts)
+    Engine::open(&args.store, limits, hosts).map_err(Failure::new)
 }
 
-async fn query(args: &QueryArgs) -> Result<(), Error> {
-    let engine = open(&args.engine, args.engine.limits())?;
+fn query(args: &QueryArgs, runtime: &Runtime) -> Result<(), Failure> {
+    let mut limits = args.engine.limits();
+    let mut scratch = None;
+    if let Some(spill) = &mut limits.spill {
+        // It outlives the engine.
+        let scratch = scratch.insert(Scratch::create(&spill.folder)?);
+        spill.folder = scratch.path().to_owned();
+    }
+    let engine = open(&args.engine, limits)?;
     let mut sql = args.sql.clone();
     if sql == "-" {
         sql.clear();
-        std::io::stdin().read_to_string(&mut sql)?;
+        let read = std::io::stdin().read_to_string(&mut sql);
+        read.map_err(|error| Failure::new(format_args!("cannot read the query from standard input: {error}")))?;
     }
-    let mut answer = engine.plan(&sql).await?.run();
+    let answer = async { engine.plan(&sql).await.map(Query::run) };
+    let mut answer = runtime.block_on(answer).map_err(Failure::new)?;
     let format = args.format();
-    let mut destination = Destination::create(args.output.as_deref(), format.is_text())?;
-    let interrupted = interrupted(destination.is_unfinished());
-    tokio::select! {
-        // First of all it listens for signals.
-        biased;
-        () = interrupted => return Err(Error::Cancelled),
-        written = output::write(&mut answer, format, args.rows, &mut destination) => written?,
+    let path = args.output.as_deref();
+    let mut out = match format.is_text() {
+        true => Pending::create(path)?,
+        false => Pending::bytes(path)?,
     };
-    destination.finish()
-}
-
-/// Ctrl-C or SIGTERM, where there is something to remove; otherwise they end the program by themselves.
-async fn interrupted(is_awaited: bool) {
-    let terminated = is_awaited.then(|| signal(SignalKind::terminate()));
-    match terminated {
-        Some(Ok(mut terminated)) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminated.recv() => {}
-        },
-        _ => std::future::pending().await,
-    }
+    let written = runtime.block_on(output::write(&mut answer, format, args.rows, &mut out));
+    written.map_err(|error| match error {
+        Error::Write(error) => Failure::write(out.name(), &error),
+        error => Failure::new(error),
+    })?;
+    out.finish()
 }

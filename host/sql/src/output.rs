@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use arrow::error::ArrowError;
 use arrow::json::writer::{LineDelimited, WriterBuilder};
 use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
@@ -13,9 +12,9 @@ use clap::ValueEnum;
 use datafusion::common::plan_datafusion_err;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
-use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use weir_store::CsvWriter;
+use weir_store::unwritten::{of_arrow, of_parquet};
 
 use crate::engine::Answer;
 use crate::error::Error;
@@ -45,26 +44,26 @@ pub async fn write(answer: &mut Answer, format: Format, rows: usize, out: impl W
     match format {
         Format::Table => table(answer, rows, out).await,
         Format::Csv => {
-            let mut writer = CsvWriter::new(out, &answer.schema()).map_err(failed)?;
-            let written = each(answer, |batch| writer.write(batch)).await?;
-            writer.finish().map_err(failed)?;
+            let mut writer = CsvWriter::new(out, &answer.schema()).map_err(of_arrow)?;
+            let written = each(answer, |batch| writer.write(batch).map_err(of_arrow)).await?;
+            writer.finish().map_err(of_arrow)?;
             Ok(written)
         }
         Format::Json => {
             once_named(&answer.schema())?;
             let builder = WriterBuilder::new().with_explicit_nulls(true);
             let mut writer = builder.build::<_, LineDelimited>(out);
-            let written = each(answer, |batch| writer.write(batch)).await?;
-            writer.finish().map_err(failed)?;
+            let written = each(answer, |batch| writer.write(batch).map_err(of_arrow)).await?;
+            writer.finish().map_err(of_arrow)?;
             writer.into_inner().flush()?;
             Ok(written)
         }
         Format::Parquet => {
             let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
             let writer = ArrowWriter::try_new(out, answer.schema(), Some(properties.build()));
-            let mut writer = writer.map_err(|error| failed(external(error)))?;
-            let written = each(answer, |batch| writer.write(batch).map_err(external)).await?;
-            writer.close().map_err(|error| failed(external(error)))?;
+            let mut writer = writer.map_err(of_parquet)?;
+            let written = each(answer, |batch| writer.write(batch).map_err(of_parquet)).await?;
+            writer.close().map_err(of_parquet)?;
             Ok(written)
         }
     }
@@ -83,14 +82,11 @@ fn once_named(schema: &Schema) -> Result<(), Error> {
 }
 
 /// Give every batch to `write`.
-async fn each(
-    answer: &mut Answer,
-    mut write: impl FnMut(&RecordBatch) -> Result<(), ArrowError>,
-) -> Result<usize, Error> {
+async fn each(answer: &mut Answer, mut write: impl FnMut(&RecordBatch) -> io::Result<()>) -> Result<usize, Error> {
     let mut rows = 0;
     while let Some(batch) = answer.next().await {
         let batch = batch?;
-        write(&batch).map_err(failed)?;
+        write(&batch)?;
         rows += batch.num_rows();
     }
     Ok(rows)
@@ -112,7 +108,7 @@ async fn table(answer: &mut Answer, rows: usize, mut out: impl Write) -> Result<
     if batches.is_empty() {
         batches.push(RecordBatch::new_empty(answer.schema()));
     }
-    let table = pretty_format_batches_with_options(&batches, &options).map_err(failed)?;
+    let table = pretty_format_batches_with_options(&batches, &options).map_err(of_arrow)?;
     writeln!(out, "{table}")?;
     if more {
         writeln!(
@@ -124,25 +120,4 @@ async fn table(answer: &mut Answer, rows: usize, mut out: impl Write) -> Result<
     }
     out.flush()?;
     Ok(kept)
-}
-
-/// With its cause, which the conversion to Arrow's error makes a text of.
-fn external(error: ParquetError) -> ArrowError {
-    ArrowError::ExternalError(Box::new(error))
-}
-
-/// An answer that could not be written.
-fn failed(error: ArrowError) -> Error {
-    match error {
-        ArrowError::IoError(_, error) => Error::Write(error),
-        ArrowError::ExternalError(error) => match error.downcast::<ParquetError>().map(|error| *error) {
-            Ok(ParquetError::External(error)) => Error::Write(match error.downcast::<io::Error>() {
-                Ok(error) => *error,
-                Err(error) => io::Error::other(error),
-            }),
-            Ok(error) => Error::Write(io::Error::other(error)),
-            Err(error) => Error::Write(io::Error::other(error)),
-        },
-        other => Error::Write(io::Error::other(other)),
-    }
 }

@@ -20,6 +20,7 @@ mod rows;
 mod source;
 mod store;
 pub mod tables;
+pub mod unwritten;
 
 pub use check::{Checked, check};
 pub use compaction::Compacted;

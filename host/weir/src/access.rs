@@ -10,9 +10,9 @@ use tonic::transport::{Certificate, ClientTlsConfig};
 use tonic::{Request, Status};
 use weir_api::access::{Access, Token};
 use weir_api::tls::{Identity, Unusable};
+use weir_command::Failure;
 
 use crate::cli::AccessOptions;
-use crate::error::Failure;
 use crate::say;
 
 /// Names of files for clients: what the daemon's certificate is checked against, and the token.

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_api::filter::Order;
+use weir_command::Failure;
 use weir_messages::v1::Analysis;
 use weir_patterns::Watched;
 use weir_record::Record;
 
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions};
-use crate::error::Failure;
 use crate::whole::Whole;
 use crate::{output, query, report, say, source, taps, text};
 

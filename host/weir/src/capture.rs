@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use weir_analysis::{Analyzer, Config, Sink};
 use weir_capture::intake::LinkCounters;
 use weir_card::Keeper;
+use weir_command::Failure;
 use weir_dpdk::{LinkState, Progress};
 use weir_messages::v1::{Analysis, Summary};
 use weir_patterns::Watched;
@@ -15,7 +16,6 @@ use weir_record::frame::Refusal;
 
 use crate::card::{self, Control, Told};
 use crate::cli::{CaptureArgs, Format};
-use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::measure::{Measured, Source, stop_at_signal};
 use crate::whole::Whole;

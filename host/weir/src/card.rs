@@ -8,12 +8,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_card::protocol::{CardState, Key, ServoState};
 use weir_card::{AccessError, Event, Image, Keeper, Report, Service, Settings, Severity, SocketRegisters, Timing};
 use weir_card::{fault_name, unhealthy_names, version};
+use weir_command::Failure;
 use weir_messages::Timestamp;
 use weir_messages::v1::{self, CardPortStatus, CardStatus};
 use weir_record::time::tai_from_utc;
 
 use crate::cli::PortArgs;
-use crate::error::Failure;
 use crate::say;
 
 /// A simulated card is some thousand times slower than a card.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_analysis::{Moment, Range};
+use weir_command::Failure;
 use weir_dpdk::Device;
 use weir_messages::Timestamp;
 use weir_record::FlowId;
@@ -14,7 +15,6 @@ use weir_record::time::tai_from_utc;
 use weir_sketch::bursts::PORTS;
 use weir_sketch::histogram::NAMED;
 
-use crate::error::Failure;
 use crate::output;
 
 /// Capture and flow analysis: was it the client, the network or the server; where were packets

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config};
+use weir_command::Failure;
 use weir_messages::v1::{Analysis, Comparison, Finding};
 use weir_patterns::Watched;
 use weir_report::Sampler;
@@ -11,7 +12,6 @@ use weir_report::compare::{COLUMNS, OTHERS, TIMES, cells, compare, document, nam
 
 use crate::analyze::{no_flow, read_with, report};
 use crate::cli::{CompareArgs, CompareFormat, Cut};
-use crate::error::Failure;
 use crate::text::{heading, table};
 use crate::{output, source};
 

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Ends, Moment, Sink, Transaction, Verdict};
 use weir_api::filter::{Filter, FilterError};
+use weir_command::Failure;
 use weir_export::copy::Verdicts;
 use weir_export::tables::Format;
 use weir_messages::v1;
@@ -20,7 +21,6 @@ use about::About;
 
 use crate::analyze;
 use crate::cli::{ExportArgs, ExportFormat, ordered};
-use crate::error::Failure;
 use crate::say;
 use crate::source::{self, Outcome};
 

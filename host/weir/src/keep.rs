@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_analysis::{Analyzer, Connection, DataBlock, Ends, Sink, Transaction, Verdict};
+use weir_command::Failure;
 use weir_messages::v1::{Finding, FindingChange};
 use weir_ops::store::{Rows as Counted, StoreCounters};
 use weir_record::Record;
 use weir_store::tables::{RecordBatch, Table, Tables};
 use weir_store::{Expired, Feed, Manifest, Options, Recovery, Store, StoreError};
 
-use crate::error::Failure;
 use crate::format::count;
 use crate::say;
 

@@ -9,7 +9,6 @@ mod card;
 mod cli;
 mod clock;
 mod compare;
-mod error;
 mod export;
 mod keep;
 mod measure;
@@ -42,7 +41,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
-use error::Failure;
+use weir_command::Failure;
 use weir_report::format;
 
 /// Facts are many small allocations; the system's allocator spends a tenth of the time on them.

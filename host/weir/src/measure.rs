@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::signal::unix::{self, Signal, SignalKind};
 use weir_capture::intake::LinkCounters;
 use weir_capture::{CaptureError, CaptureFile, Feed, Intake, card, length_by_ip};
+use weir_command::Failure;
+use weir_command::signals::with_signals;
 use weir_dpdk::{Device, Eal, EalConfig, FrameSink, LoopConfig, Port, PortConfig, Progress, Until, inline, receive};
 use weir_engine::{Config, Engine, LinkType, Parser, PortCounters, Profile, Servers};
 use weir_record::{Record, time::tai_from_utc};
@@ -15,7 +16,6 @@ use weir_sketch::Recorder;
 
 use crate::card::Pulse;
 use crate::cli::PortArgs;
-use crate::error::Failure;
 use crate::{say, source};
 
 /// Records are handed on when there are so many, or when the ports are idle.
@@ -496,82 +496,5 @@ pub fn stop_at_signal(stop: &'static AtomicBool) -> Result<(), Failure> {
         say::settle();
         std::process::exit(1);
     })
-}
-
-/// At the first signal to end, `clean` up and end the process as a shell tells of one that a signal has ended.
-pub fn end_at_signal(clean: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
-    with_signals(move |next| {
-        let number = next().as_raw_value();
-        clean();
-        std::process::exit(128 + number);
-    })
-}
-
-/// A thread that is given a function which waits for the next signal.
-fn with_signals(body: impl FnOnce(&mut dyn FnMut() -> SignalKind) + Send + 'static) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::new)?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        Signals::new().map_err(Failure::new)?
-    };
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(move || body(&mut || runtime.block_on(signals.next())))
-        .map(|_| ())
-        .map_err(Failure::new)
-}
-
-/// Completes at a signal to end.
-pub async fn signal() {
-    match Signals::new() {
-        Ok(mut signals) => {
-            signals.next().await;
-        }
-        Err(_) => drop(tokio::signal::ctrl_c().await),
-    }
-}
-
-/// SIGINT, SIGTERM and SIGHUP, as they come.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// None: whoever started the process wants it to go on without a terminal (nohup).
-    hang_up: Option<Signal>,
-}
-
-impl Signals {
-    /// From now on; inside a runtime.
-    fn new() -> std::io::Result<Self> {
-        let hang_up = (!is_ignored(SignalKind::hangup())).then(|| unix::signal(SignalKind::hangup()));
-        Ok(Self {
-            interrupt: unix::signal(SignalKind::interrupt())?,
-            terminate: unix::signal(SignalKind::terminate())?,
-            hang_up: hang_up.transpose()?,
-        })
-    }
-
-    async fn next(&mut self) -> SignalKind {
-        let hang_up = async {
-            match &mut self.hang_up {
-                Some(signal) => signal.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-            _ = hang_up => SignalKind::hangup(),
-        }
-    }
-}
-
-/// Whether the process ignores a signal, as far as the system tells.
-fn is_ignored(signal: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 << (signal.as_raw_value() - 1) != 0)
+    .map_err(Failure::new)
 }

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
+use weir_command::Failure;
+
 use crate::cli::NicSimArgs;
-use crate::error::Failure;
 use crate::program::Program;
 
 /// The program of `make nic-sim`.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use weir_analysis::socket_address;
 use weir_api::packets::PacketTable;
+use weir_command::Failure;
 use weir_engine::Config;
 use weir_messages::Timestamp;
 use weir_messages::v1::{Analysis, PacketRow};
@@ -16,7 +17,6 @@ use weir_record::{FlowId, Kind, Open, PROTOCOL_TCP, Record};
 use weir_report::{Timing, Trace};
 
 use crate::cli::{FlowOptions, Format, PacketsArgs, Wanted};
-use crate::error::Failure;
 use crate::format::{Clock, seconds};
 use crate::{analyze, output, source, text};
 

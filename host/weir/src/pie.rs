@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use weir_align::Aligner;
 use weir_analysis::pie::{Trace, article, is_unknown, one_tap};
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction};
+use weir_command::Failure;
 use weir_messages::v1::{Analysis, Finding, Pie};
 
 use crate::analyze::{no_flow, records, report};
 use crate::cli::{FlowOptions, Format, PieArgs};
-use crate::error::Failure;
 use crate::{output, say, source, taps, text};
 
 const FLOW: FlowOptions = FlowOptions { ignore_vlan: false };

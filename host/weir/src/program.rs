@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::error::Failure;
+use weir_command::Failure;
 
 /// A program beside this one.
 pub struct Program {

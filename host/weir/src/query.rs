@@ -12,6 +12,7 @@ use weir_api::v1::appliance_service_client::ApplianceServiceClient;
 use weir_api::v1::capture_service_client::CaptureServiceClient;
 use weir_api::v1::flow_service_client::FlowServiceClient;
 use weir_api::v1::record_service_client::RecordServiceClient;
+use weir_command::Failure;
 use weir_messages::v1::{
     Analysis, CardStatus, GetCaptureStatusRequest, GetStatusRequest, GetSummaryRequest, GetTimelineRequest,
     GetTimelineResponse, ListConnectionsRequest, ListFindingsRequest, ListSegmentsRequest, ListTransactionsRequest,
@@ -23,7 +24,6 @@ use weir_record::{Header, Kind as RecordKind, Record};
 
 use crate::access::{self, Bearer};
 use crate::cli::{Format, QueryArgs, RecordFormat, What};
-use crate::error::Failure;
 use crate::format::{bytes, count};
 use crate::{output, records, say, text};
 

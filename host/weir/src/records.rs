@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::several;
+use weir_command::Failure;
 use weir_engine::Config;
 use weir_record::{
     Block, BlockEnd, Burst, ClientHow, Close, CloseCause, CloseMore, Event, EventMore, Histogram, HistogramMore,
@@ -14,7 +15,6 @@ use weir_record::{
 };
 
 use crate::cli::{Profile, RecordFormat, RecordsArgs};
-use crate::error::Failure;
 use crate::output::{self, Pending};
 use crate::{analyze, say, source};
 

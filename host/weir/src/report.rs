@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use weir_align::Alignment;
 use weir_analysis::Analyzer;
+use weir_command::Failure;
 use weir_messages::v1::Summary;
 use weir_patterns::Watched;
 use weir_report::{Collector, Input};
 
 use crate::analyze::records;
 use crate::cli::{ReportArgs, ReportFormat};
-use crate::error::Failure;
 use crate::{analyze, compare, output, packets, source, taps};
 
 /// Connections whose packets are shown, and packets of each.

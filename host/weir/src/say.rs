@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::error::Failure;
+use weir_command::Failure;
 
 /// Lines that wait at most for a standard error that takes none.
 const WAITING: usize = 1000;

@@ -11,12 +11,12 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use weir_analysis::{connections, count};
 use weir_capture::{Beginning, CaptureError, CaptureFile, Feed, Item, Word};
+use weir_command::Failure;
 use weir_engine::{Batch, Config, Engine, Parser, Profile, Servers};
 use weir_record::Record;
 use weir_sketch::Recorder;
 
 use crate::cli::Cut;
-use crate::error::Failure;
 use crate::say;
 
 /// Whether an input is the address of a daemon, not a file.

@@ -3,7 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use crate::error::Failure;
+use weir_command::Failure;
+
 use crate::program::Program;
 
 /// The program of `make sql`.

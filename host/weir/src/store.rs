@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use weir_analysis::{Analyzer, Config};
 use weir_capture::CaptureFile;
+use weir_command::Failure;
 use weir_messages::Timestamp;
 use weir_patterns::Watched;
 use weir_store::tables::{Table, Tables};
 use weir_store::{Compacted, Feed, Manifest, Options, Store, StoreError, check, identify};
 
 use crate::cli::{StoreAddArgs, StoreCommand, StoreCompactArgs};
-use crate::error::Failure;
 use crate::format::count;
 use crate::{analyze, keep, output, say, source, text};
 

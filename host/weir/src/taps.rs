@@ -8,12 +8,12 @@ use std::thread;
 use weir_align::{Aligner, Alignment, MAX_TAPS, NothingInCommon};
 use weir_analysis::{Analyzer, Sink, several};
 use weir_capture::CaptureError;
+use weir_command::Failure;
 use weir_messages::v1::{Analysis, Connection, Leg, LostSetup, Summary};
 use weir_patterns::Watched;
 use weir_record::{FlowId, Record};
 
 use crate::cli::{AnalyzeArgs, AnalyzeFormat, FlowOptions, PathOptions};
-use crate::error::Failure;
 use crate::whole::Whole;
 use crate::{analyze, output, report, source, text};
 

@@ -9,12 +9,12 @@ use weir_align::Aligner;
 use weir_analysis::Analyzer;
 use weir_api::access::Access;
 use weir_capture::CaptureFile;
+use weir_command::Failure;
+use weir_command::signals::signal;
 use weir_page::{Captures, Collector, Limits, Progress, Reading, Site};
 use weir_patterns::Watched;
 
 use crate::cli::{FlowOptions, PageOptions, PathOptions, ViewArgs};
-use crate::error::Failure;
-use crate::measure::signal;
 use crate::serve::listen;
 use crate::{access, say, source, taps};
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir_analysis::{Connection, Ends, Sink, Transaction, Verdict};
+use weir_command::Failure;
 use weir_messages::Encoded;
 use weir_messages::v1::{self, Analysis, Finding};
 
-use crate::error::Failure;
 use crate::output::Pending;
 use crate::parts::Parts;
 use crate::taps;

@@ -2,8 +2,6 @@
 
 use weir_analysis::seconds;
 
-use crate::rank::median;
-
 /// Share of the intervals within 0.6 and 1.6 of their median from which on they are regular: by chance it is 0.33,
 /// and uniform from half to one and a half of the mean 0.9.
 const REGULAR: f64 = 0.6;
@@ -83,7 +81,9 @@ impl Rhythm {
             .windows(2)
             .map(|pair| seconds(pair[1].from - pair[0].from))
             .collect();
-        let median = median(&mut all);
+        // One of them: what lies between one interval and two is near both.
+        all.sort_by(f64::total_cmp);
+        let median = all.get(all.len() / 2).copied().unwrap_or(0.0);
         let whole = all.len().max(1) as f64;
         all.retain(|interval| (0.6 * median..1.6 * median).contains(interval));
         let n = all.len().max(1) as f64;

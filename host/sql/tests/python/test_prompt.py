@@ -60,16 +60,44 @@ def test_an_answer_that_ends_in_an_error_leaves_what_was_there(store, tmp_path):
     assert there.read_text() == "of last week\n" and list(tmp_path.iterdir()) == [there]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_cannot_be_written_is_named(store, tmp_path):
+    missing = tmp_path / "none" / "rows.csv"
+    for path in ["/dev/full", missing]:
+        ended = ask(store, "SELECT 1", "-o", path)
+        assert ended.returncode == 1
+        assert ended.stderr.startswith(f"weir-sql: cannot write {path}: ".encode()), ended.stderr
+
+
+def test_a_query_that_cannot_be_read_is_no_answer_that_cannot_be_written(store):
+    ended = ask(store, "-", input=b"SELECT '\xff'")
+    assert ended.returncode == 1 and b"cannot read the query from standard input" in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_answer_that_is_interrupted_leaves_nothing(store, tmp_path, number):
-    with subprocess.Popen(command(store, ENDLESS, "-o", tmp_path / "rows.csv"), stderr=subprocess.PIPE) as process:
+    # Also where the tests run under nohup.
+    awake = ["env", "--default-signal=HUP", *command(store, ENDLESS, "-o", tmp_path / "rows.csv")]
+    with subprocess.Popen(awake, stderr=subprocess.PIPE) as process:
         end = time.monotonic() + 30
         while not any(path.stat().st_size for path in tmp_path.iterdir()):
             assert time.monotonic() < end and process.poll() is None, "it writes nothing"
             time.sleep(0.02)
         process.send_signal(number)
-        assert b"cancelled" in process.stderr.read()
-        assert process.wait(timeout=20) == 1
+        assert process.wait(timeout=20) == 128 + number, process.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_go_with_a_query_that_is_interrupted(store, tmp_path):
+    # A sort of more rows than it may hold.
+    sql = "SELECT repeat('x', 200) || value FROM generate_series(1, 1000000000) ORDER BY -value"
+    spilled = command(store, sql, "--memory", 64, "--spill", tmp_path)
+    with subprocess.Popen(spilled, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        end = time.monotonic() + 60
+        while not any(path.is_file() for path in tmp_path.rglob("*")):
+            assert time.monotonic() < end and process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_analysis::{Analyzer, Config, Connection, Sink, Transaction, connections, several};
+use weir_command::Failure;
 use weir_export::collector::Collector;
 use weir_export::ipfix::Exporter;
 use weir_messages::v1;
@@ -14,7 +15,6 @@ use weir_messages::v1;
 use super::{Wanted, begin, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
-use crate::error::Failure;
 use crate::output::{self, Pending};
 use crate::say;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use weir_analysis::{connections, several};
+use weir_command::Failure;
 use weir_engine::Engine;
 use weir_export::copy::{Copied, CopyError, Selection, copy, pieces};
 use weir_export::pcapng::Writer;
@@ -14,7 +15,6 @@ use weir_record::time::utc_from_tai;
 use super::{Chosen, Wanted, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
-use crate::error::Failure;
 use crate::format::count;
 use crate::output::{self, Pending};
 use crate::say;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use weir_analysis::{Analyzer, Config, Moment};
+use weir_command::Failure;
 use weir_export::tables::{Format, RowSelection, TableWriter};
 use weir_patterns::Watched;
 use weir_record::time::utc_from_tai;
@@ -16,7 +17,6 @@ use weir_store::{Manifest, Merge, StoredFile};
 use super::{Wanted, begin, choose, range};
 use crate::analyze;
 use crate::cli::ExportArgs;
-use crate::error::Failure;
 use crate::format::count;
 use crate::output::{self, Pending};
 use crate::say;

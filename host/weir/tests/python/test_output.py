@@ -138,13 +138,15 @@ def test_who_may_read_a_file_stays_so(capture):
 
 
 @pytest.mark.parametrize("name", ["records", "json", "csv"])
-@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_nothing_behind(name, which, tmp_path):
     fifo = tmp_path / "capture"
     os.mkfifo(fifo)
     out = tmp_path / "out"
     out.write_text("good")
-    weir = subprocess.Popen([WEIR, *map(str, command(name, fifo, "-o", out))], stderr=subprocess.DEVNULL)
+    # Also where the tests run under nohup.
+    awake = ["env", "--default-signal=HUP", WEIR, *map(str, command(name, fifo, "-o", out))]
+    weir = subprocess.Popen(awake, stderr=subprocess.DEVNULL)
     with fifo.open("wb") as capture:
         capture.write(DEMO.read_bytes()[:20_000])
         capture.flush()
