@@ -25,17 +25,26 @@ module weir_counters
   assign met = order.opened ? '0 : current;
   assign s   = order.sender;
 
+  counters_side_t more;
+  logic [3:0] over;
   always_comb begin
     next_state = met;
+    more = '0;
+    over = '0;
     if (facts.tcp || facts.other) begin
       next_state[s].packets = met[s].packets + 1;
       next_state[s].payload = met[s].payload + 36'(word.meta.payload);
     end
     if (facts.tcp) begin
-      if (window.repeated && met[s].dup_acks != '1) next_state[s].dup_acks = met[s].dup_acks + 1;
-      if (window.zero && met[s].zero_windows != '1) next_state[s].zero_windows = met[s].zero_windows + 1;
-      if (window.tiny && met[s].small_windows != '1) next_state[s].small_windows = met[s].small_windows + 1;
-      if (what[WhatCopyBit] && met[s].copies != '1) next_state[s].copies = met[s].copies + 1;
+      // What carries out is as large as it gets: one adder says both.
+      {over[0], more.dup_acks} = {1'b0, met[s].dup_acks} + 17'(window.repeated);
+      {over[1], more.zero_windows} = {1'b0, met[s].zero_windows} + 14'(window.zero);
+      {over[2], more.small_windows} = {1'b0, met[s].small_windows} + 16'(window.tiny);
+      {over[3], more.copies} = {1'b0, met[s].copies} + 13'(what[WhatCopyBit]);
+      if (!over[0]) next_state[s].dup_acks = more.dup_acks;
+      if (!over[1]) next_state[s].zero_windows = more.zero_windows;
+      if (!over[2]) next_state[s].small_windows = more.small_windows;
+      if (!over[3]) next_state[s].copies = more.copies;
     end
   end
 

@@ -9,7 +9,8 @@ pub(crate) mod side {
     pub const HAS_NEXT: u16 = 1;
     pub const HAS_ACK: u16 = 1 << 1;
     pub const BLOCK_OPEN: u16 = 1 << 2;
-    pub const SLOT: u16 = 1 << 3;
+    /// Something came again that no later ack has answered.
+    pub const REPEATED: u16 = 1 << 3;
     pub const ZERO: u16 = 1 << 4;
     pub const SMALL: u16 = 1 << 5;
     pub const FULL: u16 = 1 << 6;
@@ -113,6 +114,17 @@ impl ShortTime {
     }
 }
 
+/// What `slot_time` and `slot_seq` of a side are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    /// Nothing (or the setup, while it is pending).
+    Free,
+    /// A segment; `slot_seq` is its end.
+    Segment,
+    /// An ACK without data; `slot_seq` is its TSval.
+    Ack,
+}
+
 /// What one side sent: the state of one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
@@ -147,10 +159,7 @@ pub(crate) struct Side {
     pub rtt_count: u8,
     /// Packets in the interval in progress.
     pub active: bool,
-    /// The slot is free and times an ACK without data: `slot_seq` is its TSval.
-    pub echo: bool,
-    /// Something came again that no later ack has answered.
-    pub repeated: bool,
+    pub slot: Slot,
 }
 
 /// rtt_min without samples.
@@ -192,8 +201,7 @@ impl Side {
             rtt_gate: 0,
             rtt_count: 0,
             active: false,
-            echo: false,
-            repeated: false,
+            slot: Slot::Free,
         }
     }
 

@@ -23,7 +23,7 @@ use weir_record::{
 };
 
 use crate::config::{Config, SECOND};
-use crate::flow::{Flow, NO_VISIT, PlainKey, State, StoredKey, TIME_LIMIT, V4_PREFIX, bit, pair, side};
+use crate::flow::{Flow, NO_VISIT, PlainKey, Slot, State, StoredKey, TIME_LIMIT, V4_PREFIX, bit, pair, side};
 use crate::meta::{Class, Key, Meta};
 use crate::servers::Servers;
 use crate::table::Table;
@@ -408,8 +408,7 @@ impl Engine {
                 sender.set(side::IDLE, true);
             }
             if sender.slot_time.age(time) >= TIME_LIMIT {
-                sender.set(side::SLOT, false);
-                sender.echo = false;
+                sender.slot = Slot::Free;
             }
         }
         if flow.pending() && time - setup_begun(flow, time) >= TIME_LIMIT {

@@ -4,7 +4,7 @@ use weir_record::{RttHow, tcp_flag, what, width};
 
 use super::arithmetic::{after, saturate_u16};
 use super::packet::Step;
-use crate::flow::{CHAIN_MAX, Side, TIME_LIMIT, flight, side};
+use crate::flow::{CHAIN_MAX, Side, Slot, TIME_LIMIT, flight, side};
 use crate::meta::Meta;
 
 /// RTT DATA is written about once in 2 to the power of so many ns.
@@ -71,9 +71,9 @@ pub(super) fn acknowledge(
     }
     if !had_ack || sender.ack != una {
         step.what |= what::ACKS_MORE;
-        if receiver.repeated {
+        if receiver.is(side::REPEATED) {
             step.what |= what::ACKS_REPEAT;
-            receiver.repeated = false;
+            receiver.set(side::REPEATED, false);
         }
     }
     if receiver.is(side::HAS_NEXT) && after(meta.ack, receiver.next) && !(had_ack && after(una, receiver.next)) {
@@ -110,8 +110,8 @@ pub(super) fn acknowledge(
     sender.sack_hash = hash;
     receiver.set(side::FIN_ACKED, receiver.is(side::FIN) && sender.ack == receiver.next);
 
-    if receiver.is(side::SLOT) && !pending && !after(receiver.slot_seq, meta.ack) {
-        receiver.set(side::SLOT, false);
+    if receiver.slot == Slot::Segment && !pending && !after(receiver.slot_seq, meta.ack) {
+        receiver.slot = Slot::Free;
         let value = receiver.slot_time.age(time);
         if value < TIME_LIMIT {
             receiver.sample(value);

@@ -6,7 +6,7 @@ use super::arithmetic::{after, saturate_u16};
 use super::before::is_overtaken;
 use super::order::segment_end;
 use super::packet::Step;
-use crate::flow::{NO_SCALE, ShortTime, Side, TIME_LIMIT, flight, side};
+use crate::flow::{NO_SCALE, ShortTime, Side, Slot, TIME_LIMIT, flight, side};
 use crate::meta::Meta;
 
 /// MSS of a peer that did not send the option (RFC 9293 3.7.1).
@@ -78,8 +78,8 @@ pub(super) fn echo(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta
         return;
     };
     let acks = meta.flags & tcp_flag::ACK != 0;
-    if step.new_bytes && acks && receiver.echo && !after(receiver.slot_seq, tsecr) {
-        receiver.echo = false;
+    if step.new_bytes && acks && receiver.slot == Slot::Ack && !after(receiver.slot_seq, tsecr) {
+        receiver.slot = Slot::Free;
         let value = receiver.slot_time.age(time);
         // Who echoes a later one had heard more.
         if tsecr == receiver.slot_seq && (SOON..TIME_LIMIT).contains(&value) {
@@ -89,8 +89,8 @@ pub(super) fn echo(sender: &mut Side, receiver: &mut Side, s: usize, meta: &Meta
     }
     let is_bare = meta.payload == 0 && meta.flags & tcp_flag::FIN == 0;
     let acks_more = step.what & (what::ACKS_MORE | what::COPY) == what::ACKS_MORE;
-    if is_bare && acks_more && !sender.is(side::SLOT) && !sender.echo {
-        sender.echo = true;
+    if is_bare && acks_more && sender.slot == Slot::Free {
+        sender.slot = Slot::Ack;
         sender.slot_seq = tsval;
         sender.slot_time = ShortTime::new(time);
     }
@@ -111,8 +111,9 @@ pub(super) fn data(
     let fin = meta.flags & tcp_flag::FIN != 0;
     let push = meta.flags & tcp_flag::PSH != 0;
     if meta.payload > 0 {
-        if step.what & (what::BELOW | what::COPY) == what::BELOW && may_delay_ack(sender, meta, time) {
-            sender.set(side::SLOT, false);
+        let is_below = step.what & (what::BELOW | what::COPY) == what::BELOW;
+        if is_below && sender.slot == Slot::Segment && may_delay_ack(sender, meta, time) {
+            sender.slot = Slot::Free;
         }
         sender.block_last = ShortTime::new(time);
         sender.set(side::IDLE, false);
@@ -130,11 +131,10 @@ pub(super) fn data(
         // Its ACK was captured before it: the next one answers something else.
         let is_acked = receiver.is(side::HAS_ACK) && flight(sender, receiver) == 0;
         let in_order = step.what & (what::GAP | what::PROBE | what::BELOW) == 0;
-        if !sender.is(side::SLOT) && in_order && !is_acked && !pending {
-            sender.set(side::SLOT, true);
+        if sender.slot != Slot::Segment && in_order && !is_acked && !pending {
+            sender.slot = Slot::Segment;
             sender.slot_seq = meta.seq.wrapping_add(meta.payload);
             sender.slot_time = ShortTime::new(time);
-            sender.echo = false;
         }
     }
     let mut block_end = None;

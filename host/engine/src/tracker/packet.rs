@@ -192,7 +192,7 @@ fn tell(
     let occupies = meta.payload > 0 || meta.flags & tcp_flag::FIN != 0;
     let below = occupies && step.what & what::BELOW != 0;
     if (below || step.what & (what::SYN_REPEAT | what::SYN_ACK_REPEAT) != 0) && step.what & what::COPY == 0 {
-        flow.sides[s].repeated = true;
+        flow.sides[s].set(side::REPEATED, true);
     }
     if step.what & !BESIDE != 0 {
         conditions(flow, s, meta, before, was_pending, step.what, out);

@@ -8,7 +8,7 @@ use super::order::segment_end;
 use super::out::Out;
 use super::packet::{Step, Timed};
 use super::records::write_setup;
-use crate::flow::{CHAIN_MAX, Flow, NO_SCALE, ShortTime, Side, State, TIME_LIMIT, side};
+use crate::flow::{CHAIN_MAX, Flow, NO_SCALE, ShortTime, Side, Slot, State, TIME_LIMIT, side};
 use crate::meta::Meta;
 
 /// A server that goes on this long after its SYN-ACK was answered, whether we saw it or not.
@@ -193,7 +193,8 @@ pub(super) fn leave_setup(flow: &mut Flow, state: State) {
     }
     for side in [client, server] {
         side.chain = 0;
-        side.set(side::SLOT | side::WILD_ACK, false);
+        side.set(side::WILD_ACK, false);
+        side.slot = Slot::Free;
     }
     flow.state = state;
 }

@@ -4,7 +4,7 @@ use weir_record::{CloseCause, SetupEnd, tcp_flag};
 
 use super::interval::interval_end;
 use crate::config::{Config, SECOND};
-use crate::flow::{Flow, State, TIME_LIMIT, side};
+use crate::flow::{Flow, Slot, State, TIME_LIMIT, side};
 use crate::meta::{Class, Meta};
 
 /// Block idle time (section 5).
@@ -64,7 +64,7 @@ pub(super) fn deadline(timeouts: &Timeouts, flow: &Flow, now: u64) -> u64 {
         if !side.is(side::IDLE) {
             due = due.min(side.block_last.at(now) + BLOCK_IDLE);
         }
-        if side.is(side::SLOT) || side.echo {
+        if side.slot != Slot::Free {
             due = due.min(side.slot_time.at(now) + TIME_LIMIT);
         }
     }

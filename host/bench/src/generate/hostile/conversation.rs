@@ -21,6 +21,8 @@ pub(super) struct Side {
     pub fin: bool,
     pub sack: Option<[(u32, u32); 4]>,
     pub sack_count: usize,
+    /// Its last TSval.
+    pub tsval: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,6 +257,7 @@ impl Conversation {
 
     /// Options of the segment.
     pub fn options(&mut self, rng: &mut Rng, segment: &Segment, odd: f64) -> Vec<u8> {
+        let heard = self.sides[1 - segment.from].tsval;
         let side = &mut self.sides[segment.from];
         let mut out;
         if segment.flags & SYN != 0 {
@@ -270,8 +273,18 @@ impl Conversation {
             out = Vec::new();
             if self.timestamps {
                 out.extend_from_slice(&[1, 1, 8, 10]);
-                out.extend_from_slice(&(rng.bits() as u32).to_be_bytes());
-                out.extend_from_slice(&(rng.bits() as u32).to_be_bytes());
+                let (own, other) = (rng.bits() as u32, rng.bits() as u32);
+                side.tsval = match own % 10 {
+                    0 => own,
+                    _ => side.tsval.wrapping_add(own >> 31),
+                };
+                let tsecr = match other % 10 {
+                    0 => other,
+                    1 => heard.wrapping_add(1),
+                    _ => heard,
+                };
+                out.extend_from_slice(&side.tsval.to_be_bytes());
+                out.extend_from_slice(&tsecr.to_be_bytes());
             }
             if let Some(blocks) = side.sack {
                 let most = if self.timestamps { 3 } else { 4 };
