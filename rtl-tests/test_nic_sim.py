@@ -182,7 +182,7 @@ def test_the_host_has_the_registers_and_starts_the_card(tmp_path):
         assert status == MALFORMED
         assert host.socket.recv(1) == b""
         said = process.communicate(timeout=120)[1]
-    assert "693 records" in said, said
+    assert "695 records" in said, said
     assert not path.exists()
 
 
