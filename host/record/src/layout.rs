@@ -2156,7 +2156,7 @@ pub mod width {
     pub const SLOT_SEQ: u32 = 32;
     /// When it passed; setup pending: last SYN (client), first SYN-ACK (server).
     pub const SLOT_TIME: u32 = 40;
-    /// Bits 27..20 of the time of the last RTT record.
+    /// Bits 27..20 of the time of the last RTT DATA record.
     pub const RTT_GATE: u32 = 8;
     /// Interval maximum.
     pub const FLIGHT_MAX: u32 = 30;
