@@ -491,6 +491,13 @@ impl State {
             if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
                 turn.waited(wait);
             }
+        } else if let Some(own) = own
+            && let Some((asked, answered, wait)) = flow.turn.as_ref().and_then(|turn| turn.responding())
+        {
+            let wait = self.queues.behind(wait, flow.server(), own, (asked, answered));
+            if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
+                turn.waited(wait);
+            }
         }
         let time = done
             .as_mut()

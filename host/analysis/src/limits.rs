@@ -111,8 +111,9 @@ pub(crate) struct Transfer {
     bursts: Bursts,
     writes: Writes,
     pieces: Pieces,
-    /// End of the last piece below a segment.
+    /// End of the last piece below a segment, and of the last that no window's edge had cut.
     small: Option<u32>,
+    small_write: Option<u32>,
     /// The last block was alone on its way, and as long as the field of the window that its sender had heard of, and so were others
     /// before it: the last packet before the first of them.
     unscaled: Option<u64>,
@@ -337,6 +338,7 @@ impl Transfer {
             self.bursts = Bursts::begin(first, u32::try_from(bytes).unwrap_or(u32::MAX));
             self.bursts.writes = u32::from(!whole);
             self.small = (!whole).then_some(b.seq);
+            self.small_write = self.small;
             Some(BlockTail {
                 last,
                 pushed: true,
@@ -397,6 +399,9 @@ impl Transfer {
         if !whole {
             self.bursts.writes = self.bursts.writes.saturating_add(u32::from(pushed));
             self.small = Some(end);
+            if !is_cut {
+                self.small_write = self.small;
+            }
         }
         if !is_full && self.was_small(b) {
             // What goes without PSH or FIN has more behind it.
@@ -558,7 +563,7 @@ impl Transfer {
         self.spans.keep_after(next);
         self.echoes.retain(|echo| echo.to > next);
         self.tail = None;
-        self.small = None;
+        (self.small, self.small_write) = (None, None);
         self.repeats = None;
         self.had_room = false;
         self.busy_since = None;

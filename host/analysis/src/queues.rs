@@ -558,6 +558,20 @@ impl Queues {
         self.servers.known(server)
     }
 
+    /// What others had on a slow link before the response that came at `answered`: their blocks are told when they end, and soon forgotten.
+    pub fn behind(
+        &self,
+        wait: Option<Wait>,
+        server: Placed<Host>,
+        own: u64,
+        (asked, answered): (u64, u64),
+    ) -> Option<Wait> {
+        if !self.has_slow_link {
+            return wait;
+        }
+        self.or_behind(wait, server, own, asked, answered)
+    }
+
     /// The same when a transaction is over: the first sign of a queue may have come after the response, and what others had
     /// before it on a slow link, too.
     pub fn again(&self, server: Placed<Host>, own: Option<u64>, done: &mut Finished) {

@@ -449,6 +449,12 @@ impl Turn {
         }
     }
 
+    /// Of the response in progress: the last packet of its request, its own first, and what is known of a queue before it.
+    pub fn responding(&self) -> Option<(u64, u64, Option<Wait>)> {
+        let response = self.response.as_ref()?;
+        Some((self.request.last, response.side.first, response.wait))
+    }
+
     /// A queue stood behind the tap when the response began.
     pub fn waited(&mut self, wait: Wait) {
         if let Some(response) = &mut self.response {

@@ -1503,6 +1503,43 @@ fn a_response_behind_a_download_without_psh_may_have_waited_for_the_link() {
     assert_eq!(beside(false).1, None);
 }
 
+/// The same beside blocks of 10 segments, one of which ends after the response has begun. Before the connection ends the link is busy and
+/// idle twelve times more.
+#[test]
+fn what_a_response_waited_behind_is_looked_at_while_it_is_known() {
+    let mut c = start(true);
+    let mut other = Conversation::new(50_000);
+    other.syn(0.0, C, 100, 0, Some(8));
+    other.syn(TRIP, S, 900, 101, Some(8));
+    other.packet(TRIP + NEAR, C, "A", 101, 901, 0);
+    other.packet(TRIP + NEAR, C, "AP", 101, 901, 100);
+    let begin = 2.5 * TRIP;
+    let blocks = (0..70).map(|n| (begin + f64::from(n) * 10.0 * 0.0012, 10));
+    let later = (0..12).map(|n| (begin + 0.9 + f64::from(n) * 0.05, 4));
+    let mut seq = 901;
+    for (first, packets) in blocks.chain(later) {
+        for i in 1..=packets {
+            let at = first + f64::from(i) * 0.0012;
+            other.packet(at, S, if i == packets { "AP" } else { "A" }, seq, 201, 1460);
+            seq += 1460;
+        }
+        other.packet(first + f64::from(packets) * 0.0012 + NEAR, C, "A", 201, seq, 0);
+    }
+    let answered = begin + 505.5 * 0.0012;
+    c.packet(answered - 0.060, C, "AP", 101, 901, 200);
+    c.packet(answered, S, "AP", 901, 301, 300);
+    c.packet(answered + NEAR, C, "A", 301, 1201, 0);
+    c.packet(answered + 0.015, S, "AP", 1201, 301, 300);
+    c.packet(answered + 0.015 + NEAR, C, "A", 301, 1501, 0);
+    c.packets.extend(other.packets);
+    c.packets.sort_by_key(|packet| packet.time);
+    let a = analyze(&c.packets);
+    let asked = |t: &&v1::Transaction| t.kind == "DATA" && t.request_bytes == 200;
+    let t = a.transactions.iter().find(asked).unwrap();
+    let uncertain = t.server_uncertain_seconds.unwrap_or(0.0);
+    assert!(uncertain > 0.029, "{uncertain}");
+}
+
 /// How a client's ACKs of a download come, beside a connection on which it asks 30 ms after the end of a response.
 #[derive(Clone, Copy, PartialEq)]
 enum Acks {

@@ -122,6 +122,19 @@ impl Edges {
         last.is_some_and(|edge| edge.left(end) == 0)
     }
 
+    /// Whether `end` is where the window ended of an ACK that no record tells of, to the byte: whole segments from the edge before or behind it, of
+    /// a window that stayed. What was cut there may wait for the card (Linux: `tcp_small_queue_check`) and go a round trip later.
+    pub fn is_between_two(&self, time: u64, end: u32, path: &Path) -> bool {
+        let since = time.saturating_sub(path.round_trip().saturating_mul(2).saturating_add(path.late()));
+        let is_whole = |edge: &Edge| edge.left(end).unsigned_abs().is_multiple_of(path.payload);
+        let before = self.seen.iter().rposition(|edge| edge.left(end) < 0);
+        let around = before.and_then(|i| Some((self.seen.get(i)?, self.seen.get(i + 1)?)));
+        path.payload > 0
+            && around.is_some_and(|(before, next)| {
+                next.window == before.window && next.from >= since && (is_whole(before) || is_whole(next))
+            })
+    }
+
     /// When the sender, which has sent up to `end`, heard of room behind it, at `since` or later.
     pub fn opened(&self, since: u64, end: u32, path: &Path) -> Option<u64> {
         let delay = self.delay(path);
@@ -168,6 +181,23 @@ mod tests {
         let at_one = |ms: u64, end: u32| edges.is_at_one(ms * 1_000_000, end, &TAP_BETWEEN);
         assert!(at_one(110, 40_000) && at_one(110, 43_000) && at_one(250, 40_000));
         assert!(!at_one(110, 39_999) && !at_one(260, 40_000));
+    }
+
+    /// ACKs of every second segment, of which the third was not told; before that the window was another.
+    #[test]
+    fn an_edge_that_was_not_told_lies_between_two() {
+        let mut edges = Edges::default();
+        for (ms, ack, window) in [
+            (10, 0, 39_000),
+            (20, 1300, 40_000),
+            (30, 3300, 40_000),
+            (50, 7300, 40_000),
+        ] {
+            edges.saw(ms * 1_000_000, ack, Some(window));
+        }
+        let between = |ms: u64, end: u32| edges.is_between_two(ms * 1_000_000, end, &TAP_BETWEEN);
+        assert!(between(60, 45_300) && between(60, 46_300));
+        assert!(!between(60, 45_299) && !between(60, 40_300) && !between(60, 48_300) && !between(1060, 45_300));
     }
 
     /// Timestamps take 12 of each segment's 1,012 bytes: three fit, or a byte less.

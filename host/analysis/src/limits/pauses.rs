@@ -713,7 +713,7 @@ mod tests {
             other: 2 * MS,
             ..TAP_BETWEEN
         };
-        let pause = |first: u32, bytes: u32, next: u64| {
+        let pause = |pieces: &[u32], acked: u32, next: u64| {
             let mut t = Transfer::default();
             let window = Some(40_500);
             let send = |t: &mut Transfer, time: u64, (seq, bytes): (u32, u32), acked: u32| {
@@ -729,18 +729,30 @@ mod tests {
                 };
                 t.block(BlockEnd::Push as u8, &b, (seq > 0).then_some(so_far), window, &path);
             };
-            send(&mut t, MS, (0, first), 0);
-            t.saw(5 * MS, 20_000, window);
-            send(&mut t, 7 * MS, (first, bytes), 20_000);
-            send(&mut t, next * MS, (first + bytes, 1000), 20_000);
+            let [first @ .., last] = pieces else { return None };
+            let mut sent = 0;
+            for bytes in first {
+                send(&mut t, MS, (sent, *bytes), 0);
+                sent += bytes;
+            }
+            t.saw(5 * MS, acked, window);
+            send(&mut t, 7 * MS, (sent, *last), acked);
+            send(&mut t, next * MS, (sent + last, 1000), acked);
             let last = t.spans.iter().find(|span| span.to > 7 * MS);
             last.map(|span| (span.cause, span.to / MS))
         };
-        assert_eq!(pause(30_000, 10_500, 17), Some((Cause::ReceiverWindow, 17)));
+        let [window, application] = [Cause::ReceiverWindow, Cause::Application].map(|cause| Some((cause, 17)));
+        assert_eq!(pause(&[30_000, 10_500], 20_000, 17), window);
         // It was not cut; no ACK is so late; what was written was such pieces.
-        assert_eq!(pause(30_000, 10_400, 17), Some((Cause::Application, 17)));
-        assert_eq!(pause(30_000, 10_500, 117), Some((Cause::Application, 117)));
-        assert_eq!(pause(25_400, 15_100, 17), Some((Cause::Application, 17)));
+        assert_eq!(pause(&[30_000, 10_400], 20_000, 17), application);
+        assert_eq!(pause(&[30_000, 10_500], 20_000, 117), Some((Cause::Application, 117)));
+        assert_eq!(pause(&[25_400, 15_100], 20_000, 17), application);
+        // By the edge of an ACK that no record told of, between one of nothing and one of 20,000.
+        assert_eq!(pause(&[30_000, 20_500], 20_000, 17), window);
+        assert_eq!(pause(&[30_000, 20_400], 20_000, 17), application);
+        // What it has cut before was no piece that was written.
+        assert_eq!(pause(&[30_000, 10_500, 10_300], 20_300, 17), window);
+        assert_eq!(pause(&[30_000, 10_400, 10_400], 20_300, 17), application);
     }
 
     /// The card cuts what was captured as one packet into five segments, the last of which is half full, or into four full ones.

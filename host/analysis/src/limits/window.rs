@@ -60,8 +60,9 @@ impl Transfer {
     /// application writes ends there by chance only; pieces of which a window is a multiple do more often, but are shorter.
     pub(super) fn is_cut(&self, b: &Block, end: u32, before: Option<SoFar>, window: Option<u32>, path: &Path) -> bool {
         let sent = before.map_or(0, |before| before.bytes).saturating_add(b.bytes.into());
-        let whole = self.small.map_or(sent, |small| end.wrapping_sub(small).into());
-        window.is_some_and(|window| whole >= u64::from(window / 2)) && self.edges.is_at_one(b.last, end, path)
+        let whole = self.small_write.map_or(sent, |small| end.wrapping_sub(small).into());
+        let is_at_edge = || self.edges.is_at_one(b.last, end, path) || self.edges.is_between_two(b.last, end, path);
+        window.is_some_and(|window| whole >= u64::from(window / 2)) && is_at_edge()
     }
 
     /// Whether the receiver's window was small while the block was sent.
