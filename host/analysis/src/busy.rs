@@ -54,6 +54,7 @@ pub(crate) struct Link {
     pace: u32,
     /// The fastest blocks tell the same pace, as nothing comes faster over a link. Senders that pace have many.
     is_steady: bool,
+    has_jitter: bool,
     /// Bytes of a full segment's frame.
     segment: u32,
     runs: Vec<Run>,
@@ -69,8 +70,10 @@ impl Link {
         let known = &mut paces[..self.blocks.min(BLOCKS)];
         known.sort_unstable();
         let quarter = known.len() / QUARTER;
-        self.pace = known[quarter];
-        self.is_steady = quarter > 0 && u64::from(known[quarter / 2]) * 10 >= u64::from(self.pace) * 9;
+        let [fastest, fast, middle] = [quarter / 2, quarter, known.len() / 2].map(|i| known[i]);
+        self.is_steady = quarter > 0 && u64::from(fastest) * 10 >= u64::from(fast) * 9;
+        self.has_jitter = quarter > 0 && !self.is_steady;
+        self.pace = if self.has_jitter { middle } else { fast };
     }
 
     /// What the first segment of a block took there, ns. `None`: it seems that it came another way, or the pace is not known well.
@@ -122,12 +125,9 @@ impl Link {
         let behind = |run: &&Run| run.since < at && at <= run.until.saturating_add(self.pause());
         let run = self.runs.iter().find(behind)?;
         // The first segment took as long as the others.
-        let length = run
-            .until
-            .saturating_sub(run.since)
-            .saturating_add(self.time(self.segment.into()));
-        let percent = self.time(run.bytes).saturating_mul(100) / length.max(1);
-        BUSY.contains(&percent).then_some(run.since)
+        let since = run.since.saturating_sub(self.time(self.segment.into()));
+        let percent = self.time(run.bytes).saturating_mul(100) / run.until.saturating_sub(since).max(1);
+        BUSY.contains(&percent).then_some(since)
     }
 
     /// What so many bytes take, ns.
@@ -137,7 +137,8 @@ impl Link {
 
     /// The next segment came behind the one before if there was no longer pause between them: a segment and a half.
     fn pause(&self) -> u64 {
-        self.time(u64::from(self.segment) * 3 / 2)
+        let halves = if self.has_jitter { 4 } else { 3 };
+        self.time(u64::from(self.segment) * halves / 2)
     }
 }
 
@@ -187,11 +188,12 @@ mod tests {
     fn what_comes_one_behind_the_other_is_one_run() {
         let mut link = link(&[(1000, 1300, 4), (1420, 1620, 3)]);
         let since = |link: &Link, at: [u64; 4]| at.map(|at| link.busy_since(at));
-        let run = Some(1000);
+        // The first segment took 100 ns as well.
+        let run = Some(900);
         assert_eq!(since(&link, [1000, 1001, 1770, 1771]), [None, run, run, None]);
         // A pause.
         link.passed(&block((2000, 2300, 4)));
-        assert_eq!(since(&link, [1990, 2000, 2100, 2451]), [None, None, Some(2000), None]);
+        assert_eq!(since(&link, [1990, 2000, 2100, 2451]), [None, None, Some(1900), None]);
         // What went between both is told last.
         link.passed(&block((1700, 1900, 3)));
         assert_eq!(since(&link, [1000, 1001, 2100, 2451]), [None, run, run, None]);
@@ -201,10 +203,10 @@ mod tests {
     #[test]
     fn repeats_keep_a_link_busy() {
         let mut link = link(&[(1000, 1300, 4), (1600, 1900, 4)]);
-        assert_eq!(link.busy_since(1850), Some(1600));
+        assert_eq!(link.busy_since(1850), Some(1500));
         link.repeated(1400, 934);
         link.repeated(1500, 934);
-        assert_eq!(link.busy_since(1850), Some(1000));
+        assert_eq!(link.busy_since(1850), Some(900));
     }
 
     /// A response too short to tell took its time on a link that others have told of.
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn a_link_with_pauses_is_not_busy() {
         // Several flights in one block.
-        assert_eq!(link(&[(1000, 2300, 12)]).busy_since(1500), Some(1000));
+        assert_eq!(link(&[(1000, 2300, 12)]).busy_since(1500), Some(900));
         assert_eq!(link(&[(1000, 2300, 8)]).busy_since(1500), None);
         // More than goes over it: senders that pace.
         assert_eq!(link(&[(1000, 2300, 14), (1000, 1900, 4)]).busy_since(1500), None);
@@ -252,10 +254,25 @@ mod tests {
         };
         link.spaced(&short);
         link.spaced(&block((0, 50, 2)));
-        assert_eq!(link.busy_since(1500), Some(1000));
+        assert_eq!(link.busy_since(1500), Some(900));
         link.spaced(&block((0, 50, 2)));
         link.spaced(&block((0, 50, 2)));
         assert_eq!(link.busy_since(1500), None);
+    }
+
+    /// Blocks of two segments 100 ns apart, give or take 30 of jitter, and a run with a pause of a segment and three quarters.
+    #[test]
+    fn jitter_makes_pauses_seem_longer_and_blocks_faster() {
+        let jitter = |apart: &[u64]| {
+            let mut link = link(&[]);
+            apart.iter().for_each(|ns| link.spaced(&block((0, *ns, 2))));
+            for run in [(1000, 1970, 11), (2145, 2500, 5), (2600, 2700, 2)] {
+                link.passed(&block(run));
+            }
+            link.busy_since(2650)
+        };
+        assert_eq!(jitter(&[100, 100, 100, 100, 100, 100]), Some(2045));
+        assert_eq!(jitter(&[75, 90, 100, 100, 115, 130]), Some(900));
     }
 
     /// The first that came over it were short segments: the next ones, one behind the other, take longer.
@@ -271,14 +288,14 @@ mod tests {
             link.spaced(&b);
             link.passed(&b);
         }
-        assert_eq!(link.busy_since(1450), Some(1000));
+        assert_eq!(link.busy_since(1450), Some(900));
     }
 
     #[test]
     fn the_newest_runs_are_kept() {
         let blocks: Vec<_> = (0..=RUNS as u64).map(|n| (1000 * n, 1000 * n + 300, 4)).collect();
         let mut link = link(&blocks);
-        assert_eq!([200, 1200].map(|at| link.busy_since(at)), [None, Some(1000)]);
+        assert_eq!([200, 1200].map(|at| link.busy_since(at)), [None, Some(900)]);
         link.passed(&block((0, u64::MAX, u16::MAX)));
         assert_eq!(link.busy_since(u64::MAX), None);
     }

@@ -765,7 +765,7 @@ mod tests {
         assert_eq!(wait.map(|wait| wait.on_wire), Some(2_400_000));
     }
 
-    /// Others of the server had the link for 48 ms before a response, which took 80 ms; the round trip is 20 ms.
+    /// Others of the server had the link for 50 ms before a response, which took 80 ms; the round trip is 20 ms.
     #[test]
     fn a_response_may_have_waited_behind_others_on_a_slow_link() {
         let segments = |at: u64, packets: u16| Block {
@@ -796,12 +796,12 @@ mod tests {
                 .map(|wait| (u64::from(wait.round_trip) / MS, u64::from(wait.uncertain) / MS))
         };
         let busy = [segments(42, 10), segments(66, 11)];
-        assert_eq!(behind(&busy, None, true), Some((20, 48)));
-        assert_eq!(behind(&busy[1..], None, true), Some((20, 24)));
+        assert_eq!(behind(&busy, None, true), Some((20, 50)));
+        assert_eq!(behind(&busy[1..], None, true), Some((20, 26)));
         assert_eq!(behind(&busy[..1], None, true), None, "a pause");
         // Single segments of others fill it.
         let single: Vec<_> = (0..10).map(|n| segments(66 + 2 * n + n / 2, 1)).collect();
-        assert_eq!(behind(&[&busy[..1], &single[..]].concat(), None, true), Some((20, 48)));
+        assert_eq!(behind(&[&busy[..1], &single[..]].concat(), None, true), Some((20, 50)));
         // It is no more than the server's time, and nothing waited when an answer came soon.
         assert_eq!(
             behind(&[segments(24, 18), segments(66, 11)], None, true),
