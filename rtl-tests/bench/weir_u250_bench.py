@@ -207,6 +207,7 @@ class Board:
         for port in (0, 1):
             while not await self.count(port, "status") & ALIGNED:
                 pass
+        await Timer(100, "ns")  # what comes with the link is not taken
 
     async def quiet(self):
         """Until what was sent has passed."""
@@ -411,6 +412,7 @@ async def measuring_is_reset_within_a_slice(dut):
     for frame in before:
         board.lines[0].send(frame)
     await board.quiet()
+    await Timer(5, "us")  # horizons pass
     assert not board.packets
     await host.write("system.control", cpu_reset=1, measure_reset=1)
     await host.write("fault.hold", stop_records=0)
