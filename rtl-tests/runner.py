@@ -68,6 +68,7 @@ PROGRAM = ["verilator", "--cc", "--exe", "--build", "--build-jobs", "0", *UNROLL
 
 BENCHES = [
     Bench("weir_axil_arbiter", AddressWidth=12),
+    Bench("weir_async_fifo", Width=16, Depth=16),
     Bench("weir_block"),
     Bench("weir_boot_rom", "of_a_file", Words=64, File=f'"{ROOT}/rtl-tests/firmware/jump.hex"'),
     Bench("weir_boot_rom", "empty", Words=16),

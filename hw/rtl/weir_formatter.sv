@@ -362,8 +362,9 @@ module weir_formatter
     record_block_t r;
     r = block(job.updated, s, o.flight_after[s], job.block.own_cause, meta.ttl);
     r.bytes = own_bytes;
+    // What was open in the context of a new flow is another's.
+    if (o.opened || o.syn_block || o.own_block) r.header.flags[FlagMergedBit] = 1'b0;
     if (o.syn_block || o.own_block) begin
-      r.header.flags[FlagMergedBit] = 1'b0;
       r.first = now;
       r.last = now;
       r.seq = o.syn_block ? job.facts.seq_1 : o.new_start;

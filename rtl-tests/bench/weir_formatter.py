@@ -118,6 +118,8 @@ class Model:
         kind, continuation, fields = self.block(
             self.updated, s, order["flight_after"][s], self.job["block"]["own_cause"], self.meta["ttl"]
         )
+        if order["opened"]:  # `old` is what another flow left
+            fields["flags"] = int(self.direction(s))
         if order["syn_block"] or order["own_block"]:
             syn = order["syn_block"]
             fields |= {

@@ -61,8 +61,8 @@ class Measure:
         while not dut.ready.value:
             await FallingEdge(dut.clk)
 
-    async def run(self, patience=20_000):
-        """Until all is in and out; the records as dictionaries."""
+    async def run(self, patience=20_000, clocks=None):
+        """Until all is in and out, or for some clocks; the records as dictionaries."""
         await self.reset()
         dut, rest = self.dut, [iter(queue) for queue in self.queues]
         offered, visit, is_ready, first = [False] * PORTS, 0, False, [True] * PORTS
@@ -71,6 +71,8 @@ class Measure:
         left = sum(map(len, self.queues))
         while quiet < 200 or not ended:
             await FallingEdge(dut.clk)
+            if self.clocks == clocks:
+                return self.records
             self.clocks += 1
             quiet += 1
             assert self.clocks < patience, "stuck"
@@ -424,3 +426,46 @@ async def begins_anew_after_reset(dut):
     again = await Measure(dut, connection()).run()
     assert [r["kind"] for r in first] == [r["kind"] for r in again]
     assert len(of(again, Kind.OPEN)) == 1
+
+
+def dirt(random):
+    """Data of more flows than there are contexts, mostly in order."""
+    sent, time, next_seq = [], START - SECOND, {}
+    for number in range(400):
+        time += random.choice([0, 7, 40_000])
+        port, flags = random.randrange(100), random.choice([ACK | PSH] * 8 + [SYN, ACK | FIN])
+        seq, length = next_seq.get(port, random.getrandbits(32)), random.choice([60, 100, 1400])
+        next_seq[port] = seq + length + random.choice([0, 0, 0, 1000]) & 0xFFFFFFFF
+        sent.append((number % PORTS, time, segment(True, seq, 1, flags, length, port=1000 + port, ip_id=number), 0))
+    return sent
+
+
+@cocotb.test()
+async def a_reset_in_traffic_leaves_nothing(dut):
+    """Whatever queues, table and contexts hold when it comes, and at any beat of a frame: what is measured after it is what
+    was measured before, but for the generations."""
+    random = stream.seeded()
+
+    class Shedding(Measure):
+        flip = 0
+
+        async def reset(self):
+            await super().reset()
+            dut.trigger_packets.value, dut.trigger_ns.value = 5, 10 * SECOND
+            dut.shed_enable.value, dut.table_flip.value = 1, self.flip
+
+    sent = connection() + [(port, time + 2 * SECOND, *rest) for port, time, *rest in many_flows(random, 120)]
+
+    async def measured():
+        found = await Shedding(dut, sent, visits=[(START + 400 * MS, 0)], digests=2).run(patience=60_000)
+        return [{**record, "flow": record["flow"] & ~(0xFFFFFF << 24)} for record in found]
+
+    first = await measured()
+    for stalls in (0.0, 0.9, 1.0, 1.0, 1.0):
+        before = Shedding(dut, dirt(random), digests=2, stall=stream.randomly(stalls))
+        before.flip = random.getrandbits(1)
+        before.most_under_way = 1000
+        before.horizons = lambda: setattr(dut.s_horizon, "value", (1 << 64 * PORTS) - 1)
+        await before.run(clocks=random.randrange(100, 1600))
+        for now, then in zip(await measured(), first, strict=True):
+            some(now, **then)

@@ -540,9 +540,18 @@ module weir_u250
     packet_dropped <= c2h_status_valid && c2h_status_drop;
   end
 
+  // Counted from the card's reset on, as at the wire ports: a reset of PCIe leaves the counts.
+  logic count_rst;
+
+  weir_reset count_reset (
+      .clk  (dma_clk),
+      .clear(rst),
+      .rst  (count_rst)
+  );
+
   weir_count sent_count (
       .clk(dma_clk),
-      .rst(dma_rst),
+      .rst(count_rst),
       .event_valid(packet_sent),
       .m_clk(clk),
       .m_count(dma_state.frames)
@@ -550,7 +559,7 @@ module weir_u250
 
   weir_count dropped_count (
       .clk(dma_clk),
-      .rst(dma_rst),
+      .rst(count_rst),
       .event_valid(packet_dropped),
       .m_clk(clk),
       .m_count(dma_state.dropped)
