@@ -1151,6 +1151,37 @@ fn the_round_trip_of_a_handshake_in_a_queue_is_that_of_others() {
     assert!(by[1].receiver_window < 0.01 && by[1].bandwidth > 0.8, "{by:?}");
 }
 
+/// Windows of six segments, beside the receiver. Of each third flight no ACK comes to the sender, which sends the first segment again after
+/// 300 ms: until then it stands at the edge of the last window that it had heard of.
+#[test]
+fn who_has_heard_of_no_ack_stands_at_the_edge() {
+    let mut c = start(0.010, Some(0), Some(0));
+    c.packet(0.020, C, "AP", 101, 901, 300);
+    let (mut at, mut sent) = (0.030, 901);
+    for flight in 1..=12 {
+        for i in 1..=6 {
+            let flags = if i % 2 == 0 { "AP" } else { "A" };
+            c.packet(at + f64::from(i) * 0.0005, S, flags, sent, 401, MSS);
+            sent += MSS;
+            if i % 2 == 0 {
+                c.packet(at + f64::from(i) * 0.0005 + 0.000_1, C, "A", 401, sent, 0)
+                    .window = 8760;
+            }
+        }
+        at += 0.0101;
+        if flight % 3 == 0 {
+            c.packet(at + 0.300, S, "A", sent - 6 * MSS, 401, MSS);
+            c.packet(at + 0.300_05, C, "A", 401, sent, 0).window = 8760;
+            at += 0.310;
+        }
+    }
+    let a = analyze(&c.packets);
+    check_sums(&a);
+    let limits = only(&a).server_to_client.unwrap().limit_seconds.unwrap();
+    assert!(limits.receiver_window > 0.95, "{limits:?}");
+    assert!(limits.recovery < 0.1, "{limits:?}");
+}
+
 /// The first window is ten segments (RFC 6928); what a response has beyond that waits for its ACKs, be it 55 bytes only.
 /// The server was done long before.
 #[test]

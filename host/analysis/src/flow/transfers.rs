@@ -7,6 +7,7 @@ use crate::ceilings::filled_window;
 use crate::given::Given;
 use crate::limits::{self, Charged, Flown, SoFar, Tail};
 use crate::queues::SharedLink;
+use crate::seq::before;
 use crate::setup::Outcome;
 use crate::shares::{self, Measure};
 use crate::turns::Finished;
@@ -182,6 +183,9 @@ impl Flow {
                 sent.full(time, flight, e.seq.wrapping_add(e.length));
             }
             if lost {
+                if before(e.seq, e.acked) {
+                    sent.again_unheard(time, e.seq, e.expected, &own);
+                }
                 sent.again(time, e.expected, e.expected.wrapping_sub(e.acked), &own);
                 let silent = (e.what & what::IDLE_BEFORE == 0).then(|| u64::from(e.since_data) * SINCE_DATA_NS);
                 sent.loss(silent, time, &own);

@@ -154,6 +154,15 @@ impl Edges {
         b.bytes <= (ROOM + 1) * path.segment && self.heard(b.first, path).is_some_and(|edge| edge.left(end) < 0)
     }
 
+    /// Whether a sender stands at the edge that has sent up to `end` and has heard of no ACK behind `una`.
+    pub fn is_reached_from(&self, una: u32, end: u32, path: &Path) -> bool {
+        self.seen.back().is_some_and(|newest| {
+            let at = una.wrapping_add(newest.window);
+            let edge = Edge { at, ..*newest };
+            edge.left(end) >= 0 && edge.is_reached(end, path)
+        })
+    }
+
     /// The newest.
     pub fn last(&self) -> Option<&Edge> {
         self.seen.back()

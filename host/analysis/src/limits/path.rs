@@ -85,7 +85,7 @@ impl Path {
         let room = if is_small {
             self.three(window)
         } else {
-            (ROOM * self.payload).min(window / 4)
+            (ROOM * self.payload).min(window / 3)
         };
         if exact { room } else { room.max(window / 10) }
     }

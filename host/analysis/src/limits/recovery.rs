@@ -171,6 +171,15 @@ impl Transfer {
         self.loss_flight = self.loss_flight.max(in_flight).max(self.flight_since).max(self.peak);
     }
 
+    /// What had arrived, as the tap knows, was sent again at `time`: of no ACK behind `una` had its sender heard. If by that ACK the window ends
+    /// at `end`, of what has been sent, it has stood there since it sent anything before.
+    pub fn again_unheard(&mut self, time: u64, una: u32, end: u32, path: &Path) {
+        let sent = self.tail.map(|tail| tail.last).max(self.again);
+        if let Some(since) = sent.filter(|_| self.edges.is_reached_from(una, end, path)) {
+            self.span(since, time, Cause::ReceiverWindow, path);
+        }
+    }
+
     /// Something was sent again; `end`: of what has been sent. If that is where the window ends, the sender has stood there since anything was
     /// sent before.
     /// `flight`: bytes not acknowledged.

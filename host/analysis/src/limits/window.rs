@@ -226,6 +226,26 @@ mod tests {
         assert_eq!(by.of(Cause::Recovery), 0);
     }
 
+    /// The window of 10,000 was used up at 98 ms, and all of it was acknowledged at 160 ms; but its first segment is sent again at 400 ms: no ACK
+    /// has come to its sender. Or the last, which tells of none.
+    #[test]
+    fn a_window_stays_full_for_who_has_heard_of_no_ack() {
+        let waited = |una: u32, bytes: u32| {
+            let mut t = Transfer::default();
+            t.saw(60 * MS, 0, Some(10_000));
+            let b = block(90 * MS, 98 * MS, 0, bytes);
+            t.block(BlockEnd::Push as u8, &b, None, Some(10_000), &TAP_BETWEEN);
+            t.saw(160 * MS, bytes, Some(10_000));
+            t.again_unheard(400 * MS, una, bytes, &TAP_BETWEEN);
+            t.loss(Some(302 * MS), 400 * MS, &TAP_BETWEEN);
+            let by = t.settle(90 * MS, 400 * MS, 400 * MS, &TAP_BETWEEN).by;
+            (by.of(Cause::ReceiverWindow) / MS, by.of(Cause::Recovery) / MS)
+        };
+        assert_eq!(waited(0, 10_000), (302, 0));
+        assert_eq!(waited(9_000, 10_000).0, 0);
+        assert_eq!(waited(0, 6_000).0, 0);
+    }
+
     /// Beside the receiver all ACKs of a flight come within a millisecond, and only some of them are in samples.
     #[test]
     fn an_edge_that_moved_on_may_have_been_heard_of() {
