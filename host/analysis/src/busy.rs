@@ -54,6 +54,7 @@ pub(crate) struct Link {
     pace: u32,
     /// The fastest blocks tell the same pace, as nothing comes faster over a link. Senders that pace have many.
     is_steady: bool,
+    /// They do not, although there are enough of them.
     has_jitter: bool,
     /// Bytes of a full segment's frame.
     segment: u32,
@@ -135,7 +136,7 @@ impl Link {
         bytes.saturating_mul(self.pace.into()) / UNIT
     }
 
-    /// The next segment came behind the one before if there was no longer pause between them: a segment and a half.
+    /// The next segment came behind the one before if there was no longer pause between them: a segment and a half, with jitter two.
     fn pause(&self) -> u64 {
         let halves = if self.has_jitter { 4 } else { 3 };
         self.time(u64::from(self.segment) * halves / 2)
