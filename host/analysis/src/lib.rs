@@ -473,7 +473,7 @@ impl State {
             self.queues.passed(flow.server(), block, whole);
         }
         let link = own.and_then(|_| self.queues.shared(flow.server(), block));
-        if let Some(asked) = asked {
+        let wait = if let Some(asked) = asked {
             let acked = acked.filter(|acked| *acked > asked);
             let mut wait = trips.and_then(|trips| self.queues.way(flow.server(), trips, (asked, acked), block));
             let (own, gap) = (own.unwrap_or(0), block.first.saturating_sub(asked));
@@ -481,23 +481,22 @@ impl State {
                 // The response began before.
                 wait = Some(Wait::or(wait, own, gap));
             }
-            wait = match flow.came_again(side, block.seq, block.first) {
+            match flow.came_again(side, block.seq, block.first) {
                 // No timer is as short.
                 Again::IfCounted if gap.saturating_sub(own) >= USUAL_TIMER => Some(Wait::or(wait, own, gap)),
                 Again::No | Again::IfCounted => wait,
                 Again::Maybe => Some(Wait::or(wait, own, gap)),
                 Again::Yes => Some(Wait::again(wait, own, gap)),
-            };
-            if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
-                turn.waited(wait);
             }
         } else if let Some(own) = own
             && let Some((asked, answered, wait)) = flow.turn.as_ref().and_then(|turn| turn.responding())
         {
-            let wait = self.queues.behind(wait, flow.server(), own, (asked, answered));
-            if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
-                turn.waited(wait);
-            }
+            self.queues.behind(wait, flow.server(), own, (asked, answered))
+        } else {
+            None
+        };
+        if let (Some(wait), Some(turn)) = (wait, &mut flow.turn) {
+            turn.waited(wait);
         }
         let time = done
             .as_mut()
