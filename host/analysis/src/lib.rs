@@ -80,7 +80,7 @@ pub use message::{address, clock, period, seconds, socket_address, timestamp};
 pub use numbers::{connections, count, decimal, lasting, lasting_between, several};
 use operations::Operations;
 use overdue::Answers;
-use queues::{ClientQueues, Queues, Wait};
+use queues::{ClientQueues, Flight, Queues, Wait};
 pub use resets::FORGOTTEN;
 pub use seq::before;
 pub use setup::Outcome;
@@ -468,9 +468,15 @@ impl State {
             }
         }
         let own = flow.server_rtt().filter(|_| side == 1);
-        let trips = own.map(|own| (own, own + flow.trip(1).unwrap_or(0)));
-        if let Some((_, whole)) = trips.filter(|_| !begun.is_some_and(|begun| begun.told)) {
-            self.queues.passed(flow.server(), block, whole);
+        let trips = own.map(|own| {
+            let flight = Flight {
+                round_trip: own + flow.trip(1).unwrap_or(0),
+                window: flow.window(side, block),
+            };
+            (own, flight)
+        });
+        if let Some((_, flight)) = trips.filter(|_| !begun.is_some_and(|begun| begun.told)) {
+            self.queues.passed(flow.server(), block, flight);
         }
         let link = own.and_then(|_| self.queues.shared(flow.server(), block));
         let wait = if let Some(asked) = asked {

@@ -23,6 +23,9 @@ const SLACK: u64 = 1_000_000;
 /// What passed longer before or after a request tells nothing of its round trip, ns.
 const NEAR: u64 = 100_000_000;
 
+/// Segments that a receiver may leave without an ACK, and one more.
+const SOME: u32 = 3;
+
 /// Round trips of which the smallest is that of the path.
 pub(crate) const ENOUGH_SAMPLES: u32 = 4;
 
@@ -114,17 +117,38 @@ fn short(ns: u64) -> u32 {
     u32::try_from(ns).unwrap_or(u32::MAX)
 }
 
+/// What keeps segments together on the whole path of a connection: what passes within one round trip was sent without waiting for an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    /// The smallest round trip, ns.
+    pub round_trip: u64,
+    /// The last window that the client advertised, bytes, if it is known.
+    pub window: Option<u32>,
+}
+
+impl Flight {
+    /// Whether no pause for an ACK was in a block whose segments stand so far apart, ns: it passed within a round trip; or each segment came later
+    /// than an ACK of the one before would have let it go, though the window was open for more.
+    fn is_whole(self, block: &Block, apart: u64) -> bool {
+        let some = SOME * u32::from(block.max_segment);
+        // Behind a link after the tap there would be more in flight; and who reads slowly opens the window by a few segments each time.
+        let has_room = |window: u32| block.flight <= some && block.flight.saturating_add(some) <= window;
+        block.last.saturating_sub(block.first) < self.round_trip
+            || u32::from(block.packets) > SOME
+                && apart >= self.round_trip + self.round_trip / 2
+                && self.window.is_some_and(has_room)
+    }
+}
+
 /// What the first segment of a response took on a slow link before the tap, ns: as long as those behind it in its first block stand
-/// apart. The ACKs that tell the round trip take hardly any time there. `round_trip`: over the whole path; what takes longer is more than
-/// one flight.
-fn on_slow_link(block: &Block, round_trip: u64) -> Option<u32> {
+/// apart. The ACKs that tell the round trip take hardly any time there.
+fn on_slow_link(block: &Block, flight: Flight) -> Option<u32> {
     let between = u64::from(block.packets.saturating_sub(1));
     let bytes = u64::from(block.bytes);
     // Of more bytes, some were not seen.
     let full =
         (1..=u64::from(block.max_segment)).contains(&bytes.saturating_sub(between * u64::from(block.max_segment)));
-    let passage = block.last.saturating_sub(block.first);
-    let apart = apart(block).filter(|_| full && passage < round_trip && is_spaced(block))?;
+    let apart = apart(block).filter(|apart| full && is_spaced(block) && flight.is_whole(block, *apart))?;
     u32::try_from(apart).ok()
 }
 
@@ -438,9 +462,9 @@ impl Queues {
         self.servers.at(server).add(sample, round_trip);
     }
 
-    /// A block of the server has passed; `whole`: the smallest round trip of the whole path.
-    pub fn passed(&mut self, server: Placed<Host>, block: &Block, whole: u64) {
-        if on_slow_link(block, whole).is_some() {
+    /// A block of the server has passed.
+    pub fn passed(&mut self, server: Placed<Host>, block: &Block, flight: Flight) {
+        if on_slow_link(block, flight).is_some() {
             self.has_slow_link = true;
             let link = &mut self.servers.at(server).link;
             let link = link.get_or_insert_with(Box::default);
@@ -451,8 +475,8 @@ impl Queues {
         }
     }
 
-    /// A piece of a block that goes on: what passed behind a segment that came at its begin. `is_even`: no pause was in it; `whole`: as for
-    /// [`Self::passed`].
+    /// A piece of a block that goes on: what passed behind a segment that came at its begin. `is_even`: no pause was in it; `whole`: the
+    /// smallest round trip of the whole path.
     pub fn went_on(&mut self, server: Placed<Host>, piece: &Block, is_even: bool, whole: u64) {
         let with_first = Block {
             bytes: piece.bytes.saturating_add(piece.max_segment.into()),
@@ -460,7 +484,11 @@ impl Queues {
             ..*piece
         };
         // What takes longer may be two flights.
-        if is_even && on_slow_link(&with_first, whole / 2).is_some() {
+        let half = Flight {
+            round_trip: whole / 2,
+            window: None,
+        };
+        if is_even && on_slow_link(&with_first, half).is_some() {
             self.has_slow_link = true;
             let link = &mut self.servers.at(server).link;
             link.get_or_insert_with(Box::default).spaced(&with_first);
@@ -485,12 +513,12 @@ impl Queues {
     }
 
     /// How long the way was for a request whose last packet passed at `asked` and a response that began with `block`, where a queue or a
-    /// slow link made it longer than the smallest round trips of the connection, to the server (`own`) and over the whole path.
+    /// slow link made it longer than the smallest round trip of the connection to the server (`own`).
     /// `acked`: when an ACK of the whole request passed by itself.
     pub fn way(
         &mut self,
         server: Placed<Host>,
-        (own, whole): (u64, u64),
+        (own, flight): (u64, Flight),
         (asked, acked): (u64, Option<u64>),
         block: &Block,
     ) -> Option<Wait> {
@@ -506,7 +534,7 @@ impl Queues {
         };
         let wait = match self
             .on_shared_link(server, block)
-            .or_else(|| on_slow_link(block, whole))
+            .or_else(|| on_slow_link(block, flight))
         {
             Some(on_wire) => Some(wait.unwrap_or(Wait::none(own)).then(on_wire)),
             None => wait,
@@ -603,6 +631,14 @@ mod tests {
     /// A time that is no slot's edge.
     const T: u64 = 1_700_000_000_123_456_789;
 
+    /// So many ms over the whole path.
+    fn flight(round_trip: u64) -> Flight {
+        Flight {
+            round_trip: round_trip * MS,
+            window: None,
+        }
+    }
+
     /// Times in ms after T, round trips in ms, as the analysis hears them.
     fn queues(samples: &[(u64, u64)]) -> Queues {
         let mut queues = Queues::default();
@@ -690,7 +726,7 @@ mod tests {
             ttl: 64,
             known: 3,
         };
-        queues(samples).way(Host::default().into(), (20 * MS, 30 * MS), (T + 10 * MS, None), &block)
+        queues(samples).way(Host::default().into(), (20 * MS, flight(30)), (T + 10 * MS, None), &block)
     }
 
     #[test]
@@ -731,6 +767,33 @@ mod tests {
         assert_eq!(done.wait, Some(without.then(2_400_000)));
     }
 
+    /// Full segments of 1,000 bytes, as long apart as one and a half round trips.
+    #[test]
+    fn a_segment_may_take_longer_than_a_round_trip() {
+        let is_slow = |packets: u16, in_flight: u32, window: Option<u32>, trip: u64| {
+            let block = Block {
+                first: T,
+                last: T + u64::from(packets - 1) * 3 * MS,
+                bytes: 1000 * u32::from(packets),
+                packets,
+                max_segment: 1000,
+                flight: in_flight,
+                ..Block::decode(&Record([0; 64]))
+            };
+            let flight = Flight {
+                window,
+                ..flight(trip)
+            };
+            on_slow_link(&block, flight).is_some()
+        };
+        assert!(is_slow(4, 2000, Some(6000), 2));
+        assert!(!is_slow(3, 2000, Some(6000), 2), "each may have waited for an ACK");
+        assert!(!is_slow(4, 2000, Some(6000), 3), "as long as a round trip");
+        assert!(!is_slow(4, 2000, Some(4000), 2), "the window had no room for more");
+        assert!(!is_slow(4, 4000, Some(9000), 2), "what waits does so behind the tap");
+        assert!(!is_slow(4, 2000, None, 2));
+    }
+
     /// Four others came over 2.4 ms a segment; a response of one segment and of half of one.
     #[test]
     fn a_response_of_one_segment_passed_the_slow_link_too() {
@@ -745,12 +808,12 @@ mod tests {
         let whom = Host::default().into();
         let mut queues = queues(&[(0, 20)]);
         let way = |queues: &mut Queues, bytes: u32| {
-            let wait = queues.way(whom, (20 * MS, 30 * MS), (T + 600 * MS, None), &block(700, 1, bytes))?;
+            let wait = queues.way(whom, (20 * MS, flight(30)), (T + 600 * MS, None), &block(700, 1, bytes))?;
             Some((wait.round_trip, wait.uncertain, wait.on_wire))
         };
         for n in 0..4 {
             assert_eq!(way(&mut queues, 934), None);
-            queues.passed(whom, &block(100 * n, 2, 2 * 934), 30 * MS);
+            queues.passed(whom, &block(100 * n, 2, 2 * 934), flight(30));
         }
         assert_eq!(way(&mut queues, 934), Some((22_400_000, 2_400_000, 2_400_000)));
         assert_eq!(way(&mut queues, 434), Some((21_200_000, 1_200_000, 1_200_000)));
@@ -761,7 +824,7 @@ mod tests {
             bytes: 934 + 134,
             ..block(700, 2, 0)
         };
-        let wait = queues.way(whom, (20 * MS, 30 * MS), (T + 600 * MS, None), &two);
+        let wait = queues.way(whom, (20 * MS, flight(30)), (T + 600 * MS, None), &two);
         assert_eq!(wait.map(|wait| wait.on_wire), Some(2_400_000));
     }
 
@@ -783,7 +846,7 @@ mod tests {
                     max_segment: 1000,
                     ..*block
                 };
-                queues.passed(whom, &block, 60 * MS);
+                queues.passed(whom, &block, flight(60));
             }
             if let Some(at) = heard {
                 queues.sample(whom, T + at * MS, 20 * MS);

@@ -112,6 +112,12 @@ impl Flow {
         self.extras.limits()?.sides[side & 1].piece(self.setup.payload())
     }
 
+    /// The last window that the receiver had advertised at the end of a block of `side`, bytes, if it is known.
+    pub fn window(&self, side: usize, b: &Block) -> Option<u32> {
+        let scale = self.setup.scale(1 - (side & 1)).unwrap_or(0);
+        (b.known & 2 != 0).then(|| u32::from(b.window) << scale)
+    }
+
     /// A block of `side`; `before`: what there is before it in the same transfer, and what is known of a slow link that it came over.
     pub fn limit_block(
         &mut self,
@@ -135,8 +141,7 @@ impl Flow {
             self.extras.make_limits(pool).to_server = Some(shared.least);
         }
         let scale = self.setup.scale(1 - s);
-        if b.known & 2 != 0 {
-            let window = u32::from(b.window) << scale.unwrap_or(0);
+        if let Some(window) = self.window(s, b) {
             let payload = self.setup.payload();
             self.extras.make_limits(pool).sides[s].learn_cut(b, tail, window, payload);
         }

@@ -87,7 +87,7 @@ impl Transfer {
             Some(ack) if is_delayed(ack.rtt, ack.flight, path) => self.held_back(ack, path),
             Some(ack) if b.packets == 1 && self.lets_go_small(&ack, b.first, path) => self.held_back(ack, path),
             _ if !(tail.whole || self.clocked(&tail, b.first, path))
-                || gap > path.round_trip().saturating_add(DELAYED_ACK_MOST)
+                || gap > now.saturating_add(DELAYED_ACK_MOST)
                 || unasked =>
             {
                 let is_doubtful = unasked || small && self.may_have_waited(&tail, b, path);
@@ -782,6 +782,26 @@ mod tests {
         };
         assert_eq!(pause(4500), [Cause::Application]);
         assert_eq!(pause(4000), [Cause::SendBuffer]);
+    }
+
+    /// Full segments 640 ms behind others, of which the ACK before told a round trip of so many ms behind the tap, and 40 beyond.
+    #[test]
+    fn an_ack_may_be_late_by_a_queue() {
+        let pause = |round_trip: u64| {
+            let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
+            let (before, after) = (block(500 * MS, 501 * MS, 4000, 4000), block(1141 * MS, 1142 * MS, 8000, 4000));
+            t.block(BlockEnd::Push as u8, &before, None, None, &path);
+            t.sample(501 * MS, &rtt(round_trip * MS, 4000, 4000), None, &path);
+            let so_far = SoFar {
+                first: 0,
+                last: before.last,
+                bytes: 8000,
+            };
+            t.block(BlockEnd::Push as u8, &after, Some(so_far), None, &path);
+            t.spans.iter().map(|span| span.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(pause(60), [Cause::Application]);
+        assert_eq!(pause(300), [Cause::SendBuffer]);
     }
 
     /// Messages of 10 segments and a half, each when the one before was acknowledged, or 5 ms later.
