@@ -726,7 +726,12 @@ mod tests {
             ttl: 64,
             known: 3,
         };
-        queues(samples).way(Host::default().into(), (20 * MS, flight(30)), (T + 10 * MS, None), &block)
+        queues(samples).way(
+            Host::default().into(),
+            (20 * MS, flight(30)),
+            (T + 10 * MS, None),
+            &block,
+        )
     }
 
     #[test]
@@ -780,10 +785,7 @@ mod tests {
                 flight: in_flight,
                 ..Block::decode(&Record([0; 64]))
             };
-            let flight = Flight {
-                window,
-                ..flight(trip)
-            };
+            let flight = Flight { window, ..flight(trip) };
             on_slow_link(&block, flight).is_some()
         };
         assert!(is_slow(4, 2000, Some(6000), 2));

@@ -22,57 +22,29 @@ impl Flow {
             let most = self.at_most(0).map_or(gap, |most| most.min(gap));
             done.wait = Some(Wait::or(done.wait, 0, most));
         }
-        let answered = done.response.is_some();
-        // What crosses is charged to the response, and a response ends where the next request begins.
-        let request_end = done.request_time.saturating_add(done.request);
-        let request_end = if answered {
-            request_end.min(done.response_time.max(done.request_time))
-        } else {
-            request_end
-        };
-        let response_end = done.response_time.saturating_add(done.response.unwrap_or(0));
-        let response_end = response_end.min(next).max(done.response_time);
-        let asked = (done.request_time, request_end);
-        let [mut request_tail, mut tail] = [Tail::default(); 2];
-        if answered {
-            request_tail = self.tail(0, asked, done, done.response_time, &m, given);
-            tail = self.tail(
-                1,
-                (done.response_time, response_end),
-                done,
-                next.min(self.last),
-                &m,
-                given,
-            );
-        }
-        let mut request = self.transfer(0, (done.request_time, request_end), next, given, pool);
-        let mut response = self.transfer(1, (done.response_time, response_end), next, given, pool);
+        let [asked, answered] = when(done, next);
+        let [request_tail, mut tail] = self.tails(done, [asked, answered], next, &m, given);
+        let mut request = self.transfer(0, asked, next, given, pool);
+        let mut response = self.transfer(1, answered, next, given, pool);
         if done.missed.is_some() {
             // All that it took may have been the client's.
             done.wait = Some(Wait::or(done.wait, 0, u64::MAX));
         }
         let since_previous = done.client.or(done.missed.filter(|gap| *gap > 0));
         let before = since_previous.or_else(|| self.since_setup(done));
-        let (recovered, filled, doubtful) = self.recovery(done, (request_end, response_end), next, &m);
+        let (recovered, filled, doubtful) = self.recovery(done, (asked.1, answered.1), next, &m);
         // Who asks next had to wait for what came again, or for nothing.
         tail.uncertain = tail.uncertain.max(doubtful);
         if next == u64::MAX {
-            let (s, from, charged) = match answered {
-                true => (1, response_end, &mut response),
-                false => (0, request_end, &mut request),
+            let (s, from, charged) = match done.response {
+                Some(_) => (1, answered.1, &mut response),
+                None => (0, asked.1, &mut request),
             };
             if let Some(stall) = self.stall(s, from.saturating_add(recovered[1]), pool) {
                 charged.get_or_insert_default().join(&stall);
             }
         }
-        let paused = match &request {
-            Some(charged) if !done.overlapped => charged.longest,
-            _ => 0,
-        };
-        done.paused_us = u32::try_from(paused / 1_000).unwrap_or(u32::MAX);
-        // Where its end came again, whether it arrived is not known; and who has gone on after pauses like it does not wait for an answer.
-        let is_wait = |wait: &u64| recovered[1] == 0 && *wait > paused.saturating_mul(2);
-        done.unanswered = done.unanswered.filter(is_wait);
+        done.note_pauses(request.as_ref(), recovered[1]);
         let inferred = [self.inferred(0, request.as_ref()), self.inferred(1, response.as_ref())];
         let under_way = |charged: &Option<Charged>| charged.as_ref().map_or(0, Charged::under_way);
         let late = tail.late;
@@ -134,14 +106,7 @@ impl Flow {
             let uncertain = tails.before.uncertain.max(unknown).max(again).max(queue);
             done.client_uncertain = Some(uncertain).filter(|ns| *ns > 0);
         }
-        let doubtful = |charged: &Option<Charged>| charged.as_ref().map_or(0, |charged| charged.doubtful);
-        if doubtful(&response) > 0 {
-            done.wait = Some(Wait::and(done.wait, m.to_server.unwrap_or(0), doubtful(&response)));
-        }
-        if doubtful(&request) > 0 {
-            let other = done.client_uncertain.unwrap_or(0);
-            done.client_uncertain = Some(other.saturating_add(doubtful(&request)));
-        }
+        done.doubt_pauses(request.as_ref(), response.as_ref(), m.to_server);
         let time = if next == u64::MAX && self.is_one_sided() {
             // What was seen of one side alone is no gap between anything.
             (done.wait, done.client_uncertain) = (None, None);
@@ -155,6 +120,25 @@ impl Flow {
             turn.account(&time);
         }
         time
+    }
+
+    /// What of a request and of its response had not arrived when they had passed the tap.
+    fn tails(
+        &self,
+        done: &Finished,
+        [asked, answered]: [(u64, u64); 2],
+        next: u64,
+        m: &Measure,
+        given: Given,
+    ) -> [Tail; 2] {
+        if done.response.is_none() {
+            return Default::default();
+        }
+        let until = next.min(self.last);
+        [
+            self.tail(0, asked, done, done.response_time, m, given),
+            self.tail(1, answered, done, until, m, given),
+        ]
     }
 
     /// What transactions are measured with.
@@ -264,5 +248,43 @@ impl Flow {
         let behind = self.extras.trouble().and_then(|trouble| trouble.losses[1].behind_fin);
         let fin = behind.filter(|(at, _)| *at == done.response_start() && done.response.is_some());
         fin.map_or(0, |(_, fin)| done.response_time.saturating_sub(fin))
+    }
+}
+
+/// When the first and the last packet of a request and of its response passed the tap. What crosses is charged to the response, and a response
+/// ends where the next request begins.
+fn when(done: &Finished, next: u64) -> [(u64, u64); 2] {
+    let request_end = done.request_time.saturating_add(done.request);
+    let request_end = match done.response {
+        Some(_) => request_end.min(done.response_time.max(done.request_time)),
+        None => request_end,
+    };
+    let response_end = done.response_time.saturating_add(done.response.unwrap_or(0));
+    let response_end = response_end.min(next).max(done.response_time);
+    [(done.request_time, request_end), (done.response_time, response_end)]
+}
+
+impl Finished {
+    /// The longest pause in the request, and whether its end waits for an answer; `recovered`: how long its end took to come again, ns.
+    fn note_pauses(&mut self, request: Option<&Charged>, recovered: u64) {
+        let paused = request
+            .filter(|_| !self.overlapped)
+            .map_or(0, |charged| charged.longest);
+        self.paused_us = u32::try_from(paused / 1_000).unwrap_or(u32::MAX);
+        // Where its end came again, whether it arrived is not known; and who has gone on after pauses like it does not wait for an answer.
+        let is_wait = |wait: &u64| recovered == 0 && *wait > paused.saturating_mul(2);
+        self.unanswered = self.unanswered.filter(is_wait);
+    }
+
+    /// Something else may have made the pauses in it that are charged to applications.
+    fn doubt_pauses(&mut self, request: Option<&Charged>, response: Option<&Charged>, to_server: Option<u64>) {
+        let [request, response] = [request, response].map(|charged| charged.map_or(0, |charged| charged.doubtful));
+        if response > 0 {
+            self.wait = Some(Wait::and(self.wait, to_server.unwrap_or(0), response));
+        }
+        if request > 0 {
+            let other = self.client_uncertain.unwrap_or(0);
+            self.client_uncertain = Some(other.saturating_add(request));
+        }
     }
 }

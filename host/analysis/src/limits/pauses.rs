@@ -789,7 +789,10 @@ mod tests {
     fn an_ack_may_be_late_by_a_queue() {
         let pause = |round_trip: u64| {
             let (mut t, path) = (Transfer::default(), TAP_BETWEEN);
-            let (before, after) = (block(500 * MS, 501 * MS, 4000, 4000), block(1141 * MS, 1142 * MS, 8000, 4000));
+            let (before, after) = (
+                block(500 * MS, 501 * MS, 4000, 4000),
+                block(1141 * MS, 1142 * MS, 8000, 4000),
+            );
             t.block(BlockEnd::Push as u8, &before, None, None, &path);
             t.sample(501 * MS, &rtt(round_trip * MS, 4000, 4000), None, &path);
             let so_far = SoFar {

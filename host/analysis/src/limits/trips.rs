@@ -1,7 +1,7 @@
 //! Trips: a transfer in pieces of a round trip or more, and what limited each of them.
 
 use super::charges::{Cause, Charges};
-use super::distant;
+use super::distant::{self, Echo};
 use super::path::{DELAYED_ACK, Path, ROOM, SLACK, is_delayed};
 use super::sample::{Passage, SPACED, Sample, Tally, passages};
 use super::spans::{Span, Spans, Sure};
@@ -138,6 +138,167 @@ impl Trip {
     }
 }
 
+/// Samples on their way to a trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    since: u64,
+    /// End of the segment that was timed at its beginning.
+    timed: Option<u32>,
+    /// Round trips that no receiver made longer: their sum, ns, how many, the smallest, and what they acknowledged behind their timed
+    /// segments, bytes.
+    sum: u64,
+    count: u64,
+    prompt: Option<u64>,
+    behind: u64,
+    flight_max: u32,
+    /// Of its timed segments: those at the edge of the window less those that were not.
+    edge: i32,
+    tally: Tally,
+    /// What passed between its timed segments.
+    between: Passage,
+}
+
+impl Piece {
+    fn new(since: u64, timed: Option<u32>) -> Self {
+        Self {
+            since,
+            timed,
+            ..Self::default()
+        }
+    }
+
+    /// One more; `passed`: between the timed segment before it and its own.
+    fn add(&mut self, s: &Sample, passed: Option<Passage>, path: &Path) {
+        self.between.join(passed.unwrap_or_default());
+        self.flight_max = self.flight_max.max(s.flight_max);
+        self.edge += match s.at_edge {
+            Some(true) => 1,
+            Some(false) => -1,
+            None => 0,
+        };
+        self.tally.join(&s.tally);
+        if s.is_prompt(path) {
+            self.sum = self.sum.saturating_add(s.rtt);
+            self.count += 1;
+            self.behind = self.behind.saturating_add(u64::from(s.ack.wrapping_sub(s.end)));
+            self.prompt = Some(self.prompt.map_or(s.rtt, |least| least.min(s.rtt)));
+        }
+    }
+
+    /// The trip that ends with `s`, behind another one; `echo`: what its data told of its sender.
+    fn end(&self, s: &Sample, before_it: Option<&Trip>, echo: Option<&Echo>, spans: &Spans, path: &Path) -> Trip {
+        let since = self.since;
+        let in_spans = |causes: &[Cause]| spans.within(causes, since, s.time);
+        let whole = s.time.saturating_sub(since);
+        let paused = in_spans(&[Cause::Application]);
+        let ns = whole
+            .saturating_sub(in_spans(&[Cause::Application, Cause::ZeroWindow]))
+            .max(1);
+        let bytes = self.bytes(s);
+        let rtt = self.sum.checked_div(self.count).unwrap_or(s.rtt);
+        let trip = rtt.saturating_add(path.other);
+        // The end of it: too short to tell.
+        let previous = before_it.filter(|_| ns < path.round_trip() / 2);
+        let rate = match (previous, bytes) {
+            (Some(previous), _) => previous.rate,
+            (None, Some(bytes)) => f64::from(bytes) / ns as f64 * 1e9,
+            (None, None) => f64::from(self.flight_max) / trip.max(1) as f64 * 1e9,
+        };
+        // What is in flight over the whole path: rate × round trip (Little).
+        let flight = rate * path.round_trip().max(trip) as f64 / 1e9;
+        let gross = bytes.map_or(flight, |bytes| {
+            f64::from(bytes) / whole.max(path.round_trip()).max(1) as f64 * path.round_trip().max(trip) as f64
+        });
+        // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
+        let of_span = spans
+            .iter()
+            .find(|span| span.flight > 0 && 2 * span.within(since, s.time) > whole)
+            .map(|span| span.flight);
+        // Behind the ACK that data echoes its sender had less to send, or this much on its way: the smallest round trip is none of a queue.
+        let echo = echo.filter(|echo| f64::from(echo.flight) > flight);
+        let flown = of_span.or(echo.map(|echo| echo.flight));
+        let (flight, gross) = flown.map_or((flight, gross), |bytes| (f64::from(bytes), f64::from(bytes)));
+        let is_buffer = |span: &Span| {
+            span.cause == Cause::SendBuffer && span.sure >= Sure::Yes && span.from < s.time && span.to > since
+        };
+        // A pause of the application, too, leaves room.
+        let room = self.tally.room_ns.saturating_sub(paused);
+        let partial = self.tally.partial > 0;
+        let (spaced, passed) = self.passed(bytes);
+        // No packet has passed a link to the sender and back sooner than the link takes for it. (One that lets bursts pass has, but pieces
+        // that are shorter than a segment show who makes the pauses.)
+        let no_link = partial && path.other > 0 && SHORTEST_PACKET / rate.max(1.0) * 1e9 > path.other as f64;
+        Trip {
+            to: s.time,
+            rtt,
+            rate,
+            flight,
+            gross,
+            flight_max: self.flight_max,
+            prompt: self.prompt.filter(|_| !self.is_held(rtt, rate, path)),
+            alone: s.flight == 0 && s.flight_max < 2 * path.payload,
+            silent: in_spans(&[Cause::SendBuffer]) as f64 / whole.max(1) as f64,
+            buffered: spans.iter().any(is_buffer),
+            paused: paused > 0,
+            window: s.window,
+            held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
+            at_edge: self.edge > 0,
+            edge_ns: self.tally.edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
+            room_ns: room,
+            paced: 2 * room > ns,
+            spaced: spaced && !no_link,
+            passed,
+            busy_ns: self.tally.busy_ns,
+            even: self.is_even(rtt, rate, path),
+            ns: whole,
+            partial,
+            bytes: bytes.unwrap_or(0),
+            exact: flown.is_some(),
+            other: echo.and_then(|echo| echo.round_trip(path)).unwrap_or(path.other),
+            short: previous.is_some(),
+        }
+    }
+
+    /// Bytes from timed segment to timed segment, where known.
+    fn bytes(&self, last: &Sample) -> Option<u32> {
+        let timed = self.timed.filter(|at| !before(last.end, *at))?;
+        Some(last.end.wrapping_sub(timed))
+    }
+
+    /// What its round trips acknowledged behind their timed segments, on average, bytes.
+    fn mean_behind(&self) -> u64 {
+        self.behind.checked_div(self.count).unwrap_or(0)
+    }
+
+    /// Whether its ACKs, a mean `rtt` after their timed segments, came as much later than the fastest as what they acknowledge behind them
+    /// takes at `rate`.
+    fn is_even(&self, rtt: u64, rate: f64, path: &Path) -> bool {
+        path.base.zip(self.prompt).is_some_and(|(base, least)| {
+            let is_even = |rtt: u64| is_even(rtt.saturating_sub(base), self.mean_behind(), rate);
+            is_even(least) && is_even(rtt)
+        })
+    }
+
+    /// Whether its ACKs waited for their receiver. What waits in a queue arrives one by one, and each second segment is acknowledged: one ACK for
+    /// what takes so long to arrive was held back.
+    fn is_held(&self, rtt: u64, rate: f64, path: &Path) -> bool {
+        let behind = self.mean_behind();
+        rtt.saturating_sub(path.base.unwrap_or(rtt)) >= DELAYED_ACK
+            && behind > 2 * u64::from(path.payload)
+            && behind as f64 / rate.max(1.0) * 1e9 >= DELAYED_ACK as f64
+    }
+
+    /// Whether most of it was spaced by a slow link before the tap, and what passed that. Blocks that are too long (nothing in them has PSH)
+    /// tell only that it passed.
+    fn passed(&self, bytes: Option<u32>) -> (bool, Passage) {
+        let bytes = u64::from(bytes.unwrap_or(0));
+        match 2 * self.tally.within >= bytes {
+            true => (self.tally.spaced > 0, self.tally.passed),
+            false => (2 * self.between.bytes() > bytes, self.between),
+        }
+    }
+}
+
 impl Transfer {
     /// The samples in pieces of a round trip or more, behind those that have been charged.
     pub(super) fn trips(&mut self, samples: &[Sample], spans: &Spans, path: &Path) -> Vec<Trip> {
@@ -149,133 +310,26 @@ impl Transfer {
         let measured = self
             .measured
             .map(|end| begun.filter(|at| before(end, *at)).unwrap_or(end));
-        // Of the piece in hand: its beginning, the end of the segment that was timed there, its round trips that no receiver made longer,
-        // most in flight.
-        let (mut since, mut timed) = self.cut_at.unwrap_or((start, measured));
-        let (mut sum, mut count, mut flight_max) = (0u64, 0u64, 0);
-        let mut prompt: Option<u64> = None;
+        let (since, timed) = self.cut_at.unwrap_or((start, measured));
+        let mut piece = Piece::new(since, timed);
         let mut sure = [0.0; 3];
-        // What these round trips acknowledged behind their timed segments, bytes.
-        let mut behind = 0u64;
-        // Of its timed segments: those at the edge of the window less those that were not.
-        let mut edge = 0i32;
-        let mut tally = Tally::default();
         let passages = passages(samples, path);
-        // The same of what passed between its timed segments.
-        let mut between = Passage::default();
         let charged = samples.partition_point(|s| self.cut_at.is_some_and(|(at, _)| s.time <= at));
         for (i, s) in samples.iter().enumerate().skip(charged) {
-            between.join(passages[i].unwrap_or_default());
-            flight_max = flight_max.max(s.flight_max);
-            edge += match s.at_edge {
-                Some(true) => 1,
-                Some(false) => -1,
-                None => 0,
-            };
-            tally.join(&s.tally);
-            if s.is_prompt(path) {
-                sum = sum.saturating_add(s.rtt);
-                count += 1;
-                behind = behind.saturating_add(u64::from(s.ack.wrapping_sub(s.end)));
-                prompt = Some(prompt.map_or(s.rtt, |least| least.min(s.rtt)));
-            }
+            piece.add(s, passages[i], path);
             let is_last = i + 1 == samples.len();
-            if s.time.saturating_sub(since) < path.round_trip().max(SLACK) && !is_last {
+            if s.time.saturating_sub(piece.since) < path.round_trip().max(SLACK) && !is_last {
                 continue;
             }
-            let in_spans = |causes: &[Cause]| spans.within(causes, since, s.time);
-            let idle = in_spans(&[Cause::Application, Cause::ZeroWindow]);
-            let paused = in_spans(&[Cause::Application]) > 0;
-            let is_buffer = |span: &Span| {
-                span.cause == Cause::SendBuffer && span.sure >= Sure::Yes && span.from < s.time && span.to > since
-            };
-            let buffered = spans.iter().any(is_buffer);
-            let silent = in_spans(&[Cause::SendBuffer]) as f64 / s.time.saturating_sub(since).max(1) as f64;
-            let ns = s.time.saturating_sub(since).saturating_sub(idle).max(1);
-            // A pause of the application, too, leaves room.
-            let room = tally.room_ns.saturating_sub(in_spans(&[Cause::Application]));
-            let bytes = timed.filter(|at| !before(s.end, *at)).map(|at| s.end.wrapping_sub(at));
-            let flown = spans
-                .iter()
-                .find(|span| span.flight > 0 && 2 * span.within(since, s.time) > s.time.saturating_sub(since))
-                .map(|span| span.flight);
-            let rtt = sum.checked_div(count).unwrap_or(s.rtt);
-            let short = ns < path.round_trip() / 2;
-            let previous = trips.last().filter(|_| short).copied();
-            let rate = match (previous, bytes) {
-                // The end of it: too short to tell.
-                (Some(previous), _) => previous.rate,
-                (None, Some(bytes)) => f64::from(bytes) / ns as f64 * 1e9,
-                (None, None) => f64::from(flight_max) / rtt.saturating_add(path.other).max(1) as f64 * 1e9,
-            };
-            // What is in flight over the whole path: rate × round trip (Little).
-            let flight = rate * (path.round_trip().max(rtt.saturating_add(path.other))) as f64 / 1e9;
-            let gross = bytes.map_or(flight, |bytes| {
-                let whole = s.time.saturating_sub(since).max(path.round_trip()).max(1);
-                f64::from(bytes) / whole as f64 * path.round_trip().max(rtt.saturating_add(path.other)) as f64
-            });
-            // Behind the ACK that data echoes its sender had less to send, or this much on its way: the smallest round trip is none of a queue.
-            let echo = distant::echo(&self.echoes, since, s.time).filter(|echo| f64::from(echo.flight) > flight);
-            let flown = flown.or(echo.map(|echo| echo.flight));
-            // Acknowledgments come in bursts as well, and a trip can hold those of two: the flight is known better.
-            let (flight, gross) = flown.map_or((flight, gross), |bytes| (f64::from(bytes), f64::from(bytes)));
+            let echo = distant::echo(&self.echoes, piece.since, s.time);
+            let trip = piece.end(s, trips.last(), echo, spans, path);
             // What a repeat lets be acknowledged came before.
-            let is_sure = bytes.is_some() && in_spans(&[Cause::Recovery]) == 0;
+            let is_sure = piece.bytes(s).is_some() && spans.within(&[Cause::Recovery], piece.since, s.time) == 0;
             sure.rotate_left(1);
-            sure[2] = if is_sure { rate } else { 0.0 };
+            sure[2] = if is_sure { trip.rate } else { 0.0 };
             self.rate_best = self.rate_best.max(median(sure));
-            let mean = behind.checked_div(count).unwrap_or(0);
-            let even = path.base.zip(prompt).is_some_and(|(base, least)| {
-                let is_even = |rtt: u64| is_even(rtt.saturating_sub(base), mean, rate);
-                is_even(least) && is_even(rtt)
-            });
-            // What waits in a queue arrives one by one, and each second segment is acknowledged: one ACK for what takes so long to arrive waited
-            // for its receiver.
-            let held = rtt.saturating_sub(path.base.unwrap_or(rtt)) >= DELAYED_ACK
-                && mean > 2 * u64::from(path.payload)
-                && mean as f64 / rate.max(1.0) * 1e9 >= DELAYED_ACK as f64;
-            // No packet has passed a link to the sender and back sooner than the link takes for it. (One that lets bursts pass has, but pieces
-            // that are shorter than a segment show who makes the pauses.)
-            let partial = tally.partial > 0;
-            let no_link = partial && path.other > 0 && SHORTEST_PACKET / rate.max(1.0) * 1e9 > path.other as f64;
-            // Blocks that are too long (nothing in them has PSH) tell only that it passed.
-            let told = 2 * tally.within >= u64::from(bytes.unwrap_or(0));
-            let (spaced, passed) = match told {
-                true => (tally.spaced > 0, tally.passed),
-                false => (2 * between.bytes() > u64::from(bytes.unwrap_or(0)), between),
-            };
-            trips.push(Trip {
-                to: s.time,
-                rtt,
-                rate,
-                flight,
-                gross,
-                flight_max,
-                prompt: prompt.take().filter(|_| !held),
-                alone: s.flight == 0 && s.flight_max < 2 * path.payload,
-                silent,
-                buffered,
-                paused,
-                window: s.window,
-                held_by: s.window.max(s.window_before.filter(|_| s.window.is_some())),
-                at_edge: edge > 0,
-                edge_ns: tally.edge_ns.saturating_sub(in_spans(&[Cause::ReceiverWindow])),
-                room_ns: room,
-                paced: 2 * room > ns,
-                spaced: spaced && !no_link,
-                passed,
-                busy_ns: tally.busy_ns,
-                even,
-                ns: s.time.saturating_sub(since),
-                partial,
-                bytes: bytes.unwrap_or(0),
-                exact: flown.is_some(),
-                other: echo.and_then(|echo| echo.round_trip(path)).unwrap_or(path.other),
-                short: previous.is_some(),
-            });
-            (since, timed) = (s.time, Some(s.end));
-            (sum, count, behind, flight_max, edge) = (0, 0, 0, 0, 0);
-            (tally, between) = (Tally::default(), Passage::default());
+            trips.push(trip);
+            piece = Piece::new(s.time, Some(s.end));
         }
         for t in &trips {
             self.peak = self.peak.max(t.flight as u32).max(t.flight_max);

@@ -15,6 +15,17 @@ const COINCIDENCE: u64 = 1_000_000;
 /// No connection has to be idle as short as this for a keep-alive, ns (RFC 9293 3.8.4: two hours; the least that Linux takes is 1 s).
 const KEEP_ALIVE_LEAST: u64 = 500_000_000;
 
+/// What a segment below the next expected brought.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    data: Range,
+    /// Bytes of it that the tap had not seen, and that a receiver had acknowledged before they passed.
+    unseen: u32,
+    delivered: u32,
+    /// The oldest gap that it filled.
+    gap: Option<Gap>,
+}
+
 /// What a segment below the next expected was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
@@ -83,21 +94,8 @@ impl Losses {
             entry.evidence = entry.evidence.with(sign::SAME_IP_ID);
             return self.copy(entry, path);
         }
-        // A probe's byte may not have been taken; the sender goes on from it (RFC 9293 3.8.6.1).
-        let from_probe = data.len() == 1 && self.probe == Some(e.seq);
-        if e.what & what::PROBE != 0 || from_probe {
-            return self.harmless(entry, Class::WindowProbe);
-        }
-        if e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1) {
-            // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
-            // not acknowledged yet, or not long after data, is a real one that is sent again. After
-            // a FIN, next − 1 is the FIN itself.
-            let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
-            let again = e.length == 1 && since_data(e) < KEEP_ALIVE_LEAST;
-            if acked && !again && path.fin.is_none() {
-                self.counts.keep_alives += 1;
-                return self.harmless(entry, Class::KeepAlive);
-            }
+        if let Some(class) = self.probe_or_keep_alive(e, data, path) {
+            return self.harmless(entry, class);
         }
         if data.len() >= FAR || e.length == 0 && !fin {
             return Segment::Harmless; // an ACK without payload is never a retransmission
@@ -173,7 +171,45 @@ impl Losses {
                 return self.copy(entry, path);
             }
         }
+        let told = Told {
+            data,
+            unseen,
+            delivered,
+            gap,
+        };
+        self.retransmission(entry, e, told, path)
+    }
 
+    /// What asks only whether the other side is there.
+    fn probe_or_keep_alive(&mut self, e: &Event, data: Range, path: Path) -> Option<Class> {
+        // A probe's byte may not have been taken; the sender goes on from it (RFC 9293 3.8.6.1).
+        let from_probe = data.len() == 1 && self.probe == Some(e.seq);
+        if e.what & what::PROBE != 0 || from_probe {
+            return Some(Class::WindowProbe);
+        }
+        // RFC 9293 3.8.4: SEG.SEQ = SND.NXT − 1, with 0 or 1 byte of garbage. A byte that is
+        // not acknowledged yet, or not long after data, is a real one that is sent again. After
+        // a FIN, next − 1 is the FIN itself.
+        let fin = e.tcp_flags & tcp_flag::FIN != 0;
+        let is_before = e.length <= 1 && !fin && e.seq == e.expected.wrapping_sub(1);
+        let acked = e.what & what::ACKED_UNKNOWN == 0 && e.acked == e.expected;
+        let again = e.length == 1 && since_data(e) < KEEP_ALIVE_LEAST;
+        if !is_before || !acked || again || path.fin.is_some() {
+            return None;
+        }
+        self.counts.keep_alives += 1;
+        Some(Class::KeepAlive)
+    }
+
+    /// Nothing else explains it.
+    fn retransmission(&mut self, mut entry: Entry, e: &Event, told: Told, path: Path) -> Segment {
+        let Told {
+            data,
+            unseen,
+            delivered,
+            gap,
+        } = told;
+        let old = entry.range;
         self.counts.retransmitted += 1;
         let refused = self.on_syn.take() == Some(e.seq) && is_first(e);
         self.counts.retransmitted_data += u64::from(e.length > 0 && !refused);
