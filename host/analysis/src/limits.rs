@@ -590,10 +590,15 @@ impl Transfer {
             });
         }
         let samples = std::mem::take(&mut self.samples);
+        for echo in &self.echoes {
+            if let Some(sent) = echo.sent_by(&samples, path) {
+                spans.had_been_sent(sent, echo.to);
+            }
+        }
         let trips = self.trips(&samples, &spans, path);
         let marked = spans.len();
         let end = self.tail.filter(|tail| tail.last == to).map(|tail| tail.end);
-        let silences = silences(&samples, to, end, path);
+        let silences = silences(&samples, &self.echoes, to, end, path);
         for &(since, until) in &silences {
             let mut unexplained = Charges::default();
             spans.paint(

@@ -17,6 +17,9 @@ const MANY: u32 = 8;
 /// ns of a tick of timestamps where hosts are old. ACKs with one TSval passed in one tick, and their sender may have heard all of them.
 const TICK: u64 = 10_000_000;
 
+/// What two samples acknowledge is little if it is at most this part of what is in flight.
+const FEW: u32 = 4;
+
 /// From when the receiver's ACK passed the tap until the first data did that its sender let go behind it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Echo {
@@ -32,6 +35,23 @@ impl Echo {
     pub fn round_trip(&self, path: &Path) -> Option<u64> {
         (self.least >= MANY * path.payload).then_some(self.to.saturating_sub(self.from))
     }
+
+    /// ACKs that passed from then on had not been heard when this data was sent, and what passed before it was sent before.
+    const fn unheard(&self) -> u64 {
+        self.from.saturating_add(TICK)
+    }
+
+    /// Whether what passed the tap at `next` had been sent when its sender heard the ACK that had passed at `acked`.
+    pub const fn covers(&self, acked: u64, next: u64) -> bool {
+        self.unheard() <= acked && next <= self.to
+    }
+
+    /// Since when all that passed up to this data had been sent: its sender heard the first ACK that it does not echo then. `samples`: what
+    /// tells of ACKs. `None`: of none.
+    pub fn sent_by(&self, samples: &[Sample], path: &Path) -> Option<u64> {
+        let next = samples.iter().find(|s| s.time >= self.unheard())?;
+        Some(next.time.saturating_add(path.other))
+    }
 }
 
 impl Transfer {
@@ -42,14 +62,15 @@ impl Transfer {
         }
         let from = time.saturating_sub(r.rtt);
         let soon = (path.round_trip() / 10).max(SLACK);
-        let heard = |by: u64| self.samples.iter().rev().find(|s| s.time <= by);
+        let next = |by: u64| self.samples.iter().rposition(|s| s.time <= by).map_or(0, |i| i + 1);
+        let heard = |by: u64| self.samples[..next(by)].last();
         let in_flight = |s: &Sample| before(s.ack, r.seq_end).then(|| r.seq_end.wrapping_sub(s.ack));
-        let Some(flight) = heard(from.saturating_add(SLACK))
-            .filter(|s| s.time.saturating_add(soon) >= from)
-            .and_then(in_flight)
-        else {
-            return;
-        };
+        let after = self.samples.get(next(from.saturating_add(SLACK)));
+        let known = heard(from.saturating_add(SLACK)).and_then(|s| match s.time.saturating_add(soon) >= from {
+            true => in_flight(s),
+            false => between(s, after?, from, in_flight),
+        });
+        let Some(flight) = known else { return };
         let least = heard(from.saturating_add(TICK)).and_then(in_flight).unwrap_or(0);
         self.echoes.push(Echo {
             from,
@@ -58,6 +79,14 @@ impl Transfer {
             least,
         });
     }
+}
+
+/// What was in flight at a time between two samples, on the line between them, if that differs little: not each ACK has a record.
+fn between(last: &Sample, next: &Sample, at: u64, in_flight: impl Fn(&Sample) -> Option<u32>) -> Option<u32> {
+    let (most, least) = (in_flight(last)?, in_flight(next)?);
+    let acked = most.checked_sub(least).filter(|acked| *acked <= most / FEW)?;
+    let share = at.saturating_sub(last.time) as f64 / next.time.saturating_sub(last.time).max(1) as f64;
+    Some(most - (f64::from(acked) * share) as u32)
 }
 
 /// The echo that tells most of the time from `since` to `to`, if that is more than half of it.
@@ -73,6 +102,7 @@ mod tests {
 
     use super::*;
     use crate::limits::charges::Cause;
+    use crate::limits::spans::Sure;
     use crate::limits::tests::{MS, TAP_AT_RECEIVER, rtt};
 
     /// Ten segments in 100 ms, so far apart, from a slow link before the tap, where 20 are on their way: 200 ms, of which 80 are the path.
@@ -134,5 +164,52 @@ mod tests {
         };
         t.echoed(200 * MS, &late, &path);
         assert_eq!(t.echoes.len(), 1);
+    }
+
+    /// Data that echoes an ACK which passed at 120 ms: records tell of those at 100 and 140 ms.
+    #[test]
+    fn what_was_in_flight_lies_between_two_acks() {
+        let flight = |acked: u32| {
+            let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+            t.sample(100 * MS, &rtt(100_000, 10_000, 0), None, &path);
+            t.sample(140 * MS, &rtt(100_000, 10_000 + acked, 0), None, &path);
+            let echo = Rtt {
+                seq_end: 40_000,
+                ..rtt(200 * MS, 0, 0)
+            };
+            t.echoed(320 * MS, &echo, &path);
+            t.echoes.first().map(|echo| echo.flight)
+        };
+        assert_eq!(flight(4_000), Some(28_000));
+        assert_eq!(flight(8_000), None, "too much to tell");
+    }
+
+    /// All was acknowledged at 1,100 ms, and the next segment passed at 2,000 ms. It echoes an ACK of so many ms before the last one, or none.
+    /// What is charged to the application, and doubtful, ms.
+    fn silence(heard: Option<u64>) -> [u64; 2] {
+        let (mut t, path) = (Transfer::default(), TAP_AT_RECEIVER);
+        t.measured = Some(0);
+        for n in 1..=11u32 {
+            let at = u64::from(n) * 100 * MS;
+            t.sample(at, &rtt(100_000, 10_000 * n, 0), Some(100_000), &path);
+        }
+        t.known_span(1_300 * MS, 2_000 * MS, (Cause::Application, Sure::Yes), &path);
+        if let Some(ms) = heard {
+            let echo = Rtt {
+                seq_end: 111_000,
+                ..rtt((900 + ms) * MS, 0, 0)
+            };
+            t.echoed(2_000 * MS, &echo, &path);
+        }
+        t.sample(2_001 * MS, &rtt(MS, 111_000, 0), Some(100_000), &path);
+        let charged = t.settle(100 * MS, 2_001 * MS, 2_001 * MS, &path);
+        [charged.by.of(Cause::Application), charged.doubtful].map(|ns| ns / MS)
+    }
+
+    #[test]
+    fn what_had_been_sent_waited_for_no_application() {
+        assert_eq!(silence(None), [700, 200]);
+        assert_eq!(silence(Some(0)), [700, 200], "its sender had heard the last ACK");
+        assert_eq!(silence(Some(100)), [0, 0]);
     }
 }

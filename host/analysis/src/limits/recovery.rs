@@ -6,6 +6,7 @@ use weir_record::Block;
 use super::Transfer;
 use super::bursts::BlockTail;
 use super::charges::Cause;
+use super::distant::Echo;
 use super::edges::Edge;
 use super::path::{Path, ROOM};
 use super::sample::Sample;
@@ -229,8 +230,8 @@ impl Transfer {
 
 /// Times up to `to` in which everything was acknowledged and nothing was sent for many round trips, and longer than a timer: from an ACK to the
 /// very next segment, which is timed, or ends the transfer at `end`. Neither the link nor a window keeps it so long: the application may, or it
-/// was lost before the tap and its repeat looks like the first copy.
-pub(super) fn silences(samples: &[Sample], to: u64, end: Option<u32>, path: &Path) -> Vec<(u64, u64)> {
+/// was lost before the tap and its repeat looks like the first copy. Unless data tells that it was on its way.
+pub(super) fn silences(samples: &[Sample], echoes: &[Echo], to: u64, end: Option<u32>, path: &Path) -> Vec<(u64, u64)> {
     let trips = path.round_trip().saturating_mul(SILENT_TRIPS);
     let least = trips.saturating_add(TIMEOUT_FLOOR);
     let is_known = path.other > 0 && path.base.is_some();
@@ -240,7 +241,10 @@ pub(super) fn silences(samples: &[Sample], to: u64, end: Option<u32>, path: &Pat
             None => (to, end?),
         };
         let is_next = (1..=path.payload).contains(&behind.wrapping_sub(s.ack));
-        let is_silent = s.flight == 0 && is_next && next.saturating_sub(s.time) >= least;
+        let is_silent = s.flight == 0
+            && is_next
+            && next.saturating_sub(s.time) >= least
+            && !echoes.iter().any(|echo| echo.covers(s.time, next));
         is_silent.then_some((s.time, next))
     };
     let silences = samples.iter().enumerate().filter(|_| is_known);

@@ -84,6 +84,17 @@ impl Spans {
         self.0.retain(|s| s.to > time);
     }
 
+    /// What had passed by `time` had been sent by `sent`: from then on no application paused.
+    pub fn had_been_sent(&mut self, sent: u64, time: u64) {
+        for span in self
+            .0
+            .iter_mut()
+            .filter(|s| s.cause == Cause::Application && s.to <= time)
+        {
+            span.to = span.to.min(sent.max(span.from));
+        }
+    }
+
     /// Makes one of the last longer by a span that goes on with it. Whether there is such a one.
     pub fn extend(&mut self, span: &Span) -> bool {
         let &Span {

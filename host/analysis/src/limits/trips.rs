@@ -216,7 +216,7 @@ impl Piece {
             .map(|span| span.flight);
         // Behind the ACK that data echoes its sender had less to send, or this much on its way: the smallest round trip is none of a queue.
         let echo = echo.filter(|echo| f64::from(echo.flight) > flight);
-        let flown = of_span.or(echo.map(|echo| echo.flight));
+        let flown = of_span.max(echo.map(|echo| echo.flight));
         let (flight, gross) = flown.map_or((flight, gross), |bytes| (f64::from(bytes), f64::from(bytes)));
         let is_buffer = |span: &Span| {
             span.cause == Cause::SendBuffer && span.sure >= Sure::Yes && span.from < s.time && span.to > since
