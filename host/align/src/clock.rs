@@ -13,7 +13,7 @@
 //! Memory is bounded: of each block of packets the fastest one of either direction is kept, and blocks are joined in
 //! pairs when there are many. Constraints left out make the interval wider, never wrong.
 
-use crate::link::Link;
+use crate::link::{Link, passages};
 
 /// Differences in a block before it is full, at first.
 const BLOCK: u32 = 24;
@@ -162,7 +162,7 @@ impl Clock {
         let steps = Steps::of(&self.blocks, coarse as f64);
         let mut parts = Vec::new();
         cut(&self.blocks, steps, &mut parts);
-        let passages = self.links.each_ref().map(Link::passage);
+        let passages = passages(&self.links);
         let last = parts.len() - 1;
         let piece = |(k, part): (usize, &[Block])| {
             let mut piece = Piece::of(part, steps)?.without(passages);

@@ -15,6 +15,12 @@ const STEPS: usize = 8;
 const POWERS: usize = 24;
 const LOWEST: f64 = 1.0 / 16.0;
 
+/// Of a larger frame and a smaller one before it: bytes between them, and ns, in which no clock drifts far.
+const LARGER: u16 = 64;
+const SOON: u64 = 1_000_000_000;
+/// Larger frames that must have taken longer.
+const FEW: u32 = 3;
+
 /// Spacings, ns for each byte of the second packet: how many of each step, and their sum.
 type Spacings = Vec<(u32, f64)>;
 
@@ -34,6 +40,10 @@ pub(crate) struct Link {
     waited: Spacings,
     /// Of all: the larger one of both spacings.
     passed: Spacings,
+    /// Of larger frames behind a smaller one: how much longer than that they were on their way, ns for each byte more.
+    grown: Spacings,
+    /// The last frame that was no larger than the one before: when it was sent, its way (with the offset of the clocks), and its bytes.
+    small: Option<(u64, i64, u16)>,
     /// Bytes of the smallest frame.
     smallest: u16,
 }
@@ -45,6 +55,8 @@ impl Link {
             last: None,
             waited: vec![(0, 0.0); STEPS * POWERS],
             passed: vec![(0, 0.0); STEPS * POWERS],
+            grown: vec![(0, 0.0); STEPS * POWERS],
+            small: None,
             smallest: u16::MAX,
         }
     }
@@ -53,6 +65,7 @@ impl Link {
     pub fn add(&mut self, sent: u64, seen: u64, wire: u16) {
         let wire = wire.max(1);
         self.smallest = self.smallest.min(wire);
+        self.compare(sent, seen.wrapping_sub(sent) as i64, wire);
         let Some((sent_before, seen_before)) = self.last.replace((sent, seen)) else {
             return;
         };
@@ -66,15 +79,26 @@ impl Link {
         }
     }
 
-    /// What the smallest frames take there, ns; 0 where no slow link shows.
-    pub fn passage(&self) -> f64 {
+    /// A larger frame takes longer than a smaller one on a slow link, whoever else is on it (Jacobson's pathchar, 1997).
+    fn compare(&mut self, sent: u64, way: i64, wire: u16) {
+        let small = self.small.filter(|(at, _, _)| sent.abs_diff(*at) <= SOON);
+        match small {
+            Some((_, least, bytes)) if wire >= bytes.saturating_add(LARGER) => {
+                let longer = way.wrapping_sub(least).max(0) as f64;
+                add(&mut self.grown, longer / f64::from(wire - bytes));
+            }
+            Some((_, _, bytes)) if wire > bytes => {}
+            _ => self.small = Some((sent, way, wire)),
+        }
+    }
+
+    /// ns for each byte; `None`: no slow link shows.
+    fn each(&self) -> Option<f64> {
         let neighbours = self
             .waited
             .windows(2)
             .map(|two| (two[0].0 + two[1].0, two[0].1 + two[1].1));
-        let Some((count, sum)) = neighbours.max_by_key(|(count, _)| *count) else {
-            return 0.0;
-        };
+        let (count, sum) = neighbours.max_by_key(|(count, _)| *count)?;
         let each = sum / f64::from(count.max(1));
         let all: u32 = self.waited.iter().map(|(count, _)| count).sum();
         let fast: u32 = self
@@ -83,16 +107,39 @@ impl Link {
             .filter(|(count, sum)| sum * FAST <= each * f64::from(*count))
             .map(|(count, _)| count)
             .sum();
-        if count < LEAST || count < all / SHARE || fast > 1 + count / LATE {
-            return 0.0;
-        }
-        each * f64::from(self.smallest)
+        (count >= LEAST && count >= all / SHARE && fast <= 1 + count / LATE).then_some(each)
     }
+
+    /// Whether most of its larger frames took as much longer as over a link of so many ns for each byte.
+    fn is_as_slow(&self, each: f64) -> bool {
+        let within = |range: std::ops::Range<f64>| -> u32 {
+            let of_range = |(count, sum): &&(u32, f64)| *count > 0 && range.contains(&(sum / f64::from(*count)));
+            self.grown.iter().filter(of_range).map(|(count, _)| count).sum()
+        };
+        let (faster, alike) = (within(0.0..each / 2.0), within(each / 2.0..each * 2.0));
+        alike >= FEW && alike > faster
+    }
+}
+
+/// What the smallest frames of either direction take on its slowest link, ns; 0 where no slow one shows. Where few came one behind the other
+/// (ACKs), it shows by the sizes whether the link is that of the other direction.
+pub(crate) fn passages(links: &[Link; 2]) -> [f64; 2] {
+    let [forward, backward] = links.each_ref().map(Link::each);
+    let also = |own: Option<f64>, other: Option<f64>, link: &Link| {
+        let each = own.or_else(|| other.filter(|each| link.is_as_slow(*each)));
+        each.unwrap_or(0.0) * f64::from(link.smallest)
+    };
+    [also(forward, backward, &links[0]), also(backward, forward, &links[1])]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the smallest frames take, as it shows by itself.
+    fn own(link: &Link) -> f64 {
+        passages(&[link.clone(), Link::new()])[0]
+    }
 
     /// Bursts of ten full frames, 12 µs apart, each `gap` ns, and a small one before each; over a link that takes `each` ns for a
     /// byte, with a bucket of so many bytes that pass at once.
@@ -115,7 +162,7 @@ mod tests {
                 link.add(sent, seen + 5_000_000, wire as u16);
             }
         }
-        link.passage()
+        own(&link)
     }
 
     #[test]
@@ -137,7 +184,7 @@ mod tests {
         for k in 0..100 {
             link.add(k * 10_000_000, k * 10_000_000 + 7_000_000, 1514);
         }
-        assert_eq!(link.passage(), 0.0);
+        assert_eq!(own(&link), 0.0);
     }
 
     /// A host that is late now and then brings some packets nearer to each other.
@@ -150,7 +197,7 @@ mod tests {
             free = sent.max(free) + 1514 * 1000;
             link.add(sent, free + 5_000_000 + if k % 20 == 7 { 1_000_000 } else { 0 }, 1514);
         }
-        assert!((link.passage() - 66_000.0).abs() < 3000.0, "{}", link.passage());
+        assert!((own(&link) - 66_000.0).abs() < 3000.0, "{}", own(&link));
     }
 
     /// Delays by chance are no link: their spacings are not alike.
@@ -165,6 +212,26 @@ mod tests {
             last = last.max(sent + (random >> 33) % 5_000_000);
             link.add(sent, last, if k % 10 == 0 { 66 } else { 1514 });
         }
-        assert_eq!(link.passage(), 0.0);
+        assert_eq!(own(&link), 0.0);
+    }
+
+    /// Bursts of full frames go over a link of 4 µs a byte, and small frames of two sizes come back over one of so many ns a byte.
+    #[test]
+    fn the_sizes_show_that_the_other_direction_is_as_slow() {
+        let back = |each: u64, large: u64| {
+            let mut links = [Link::new(), Link::new()];
+            let mut free = 0;
+            for k in 0..100u64 {
+                let sent = k / 10 * 200_000_000 + k % 10 * 1000;
+                free = sent.max(free) + 1514 * 4000;
+                links[0].add(sent, free + 5_000_000, 1514);
+                let wire = if k % 10 == 0 { large } else { 66 };
+                links[1].add(free, free + 9_000_000 + wire * each, wire as u16);
+            }
+            passages(&links)[1] / 66.0
+        };
+        assert_eq!(back(4000, 200), 4000.0);
+        assert_eq!(back(1000, 200), 0.0, "a faster one");
+        assert_eq!(back(4000, 90), 0.0, "all of one size");
     }
 }
