@@ -31,6 +31,13 @@ fn add(spacings: &mut Spacings, each: f64) {
     *sum += each;
 }
 
+/// How many are in steps whose mean is such.
+fn number(spacings: &Spacings, is_such: impl Fn(f64) -> bool) -> u32 {
+    let used = spacings.iter().filter(|(count, _)| *count > 0);
+    let such = used.filter(|(count, sum)| is_such(sum / f64::from(*count)));
+    such.map(|(count, _)| count).sum()
+}
+
 /// One direction of a leg.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
@@ -101,22 +108,14 @@ impl Link {
         let (count, sum) = neighbours.max_by_key(|(count, _)| *count)?;
         let each = sum / f64::from(count.max(1));
         let all: u32 = self.waited.iter().map(|(count, _)| count).sum();
-        let fast: u32 = self
-            .passed
-            .iter()
-            .filter(|(count, sum)| sum * FAST <= each * f64::from(*count))
-            .map(|(count, _)| count)
-            .sum();
+        let fast = number(&self.passed, |spacing| spacing * FAST <= each);
         (count >= LEAST && count >= all / SHARE && fast <= 1 + count / LATE).then_some(each)
     }
 
     /// Whether most of its larger frames took as much longer as over a link of so many ns for each byte.
     fn is_as_slow(&self, each: f64) -> bool {
-        let within = |range: std::ops::Range<f64>| -> u32 {
-            let of_range = |(count, sum): &&(u32, f64)| *count > 0 && range.contains(&(sum / f64::from(*count)));
-            self.grown.iter().filter(of_range).map(|(count, _)| count).sum()
-        };
-        let (faster, alike) = (within(0.0..each / 2.0), within(each / 2.0..each * 2.0));
+        let faster = number(&self.grown, |longer| longer < each / 2.0);
+        let alike = number(&self.grown, |longer| (each / 2.0..each * 2.0).contains(&longer));
         alike >= FEW && alike > faster
     }
 }

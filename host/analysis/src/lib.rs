@@ -470,7 +470,7 @@ impl State {
         let own = flow.server_rtt().filter(|_| side == 1);
         let trips = own.map(|own| {
             let flight = Flight {
-                round_trip: own + flow.trip(1).unwrap_or(0),
+                round_trip: flow.whole_trip(own),
                 window: flow.window(side, block),
             };
             (own, flight)
@@ -653,7 +653,7 @@ impl State {
             && let Some(block) = block
             && let Some((own, (piece, is_even))) = flow.server_rtt().zip(flow.piece(side))
         {
-            let whole = own + flow.trip(1).unwrap_or(0);
+            let whole = flow.whole_trip(own);
             if piece.first.saturating_sub(block.since) > whole {
                 self.queues.went_on(flow.server(), &piece, is_even, whole);
                 if let Some(block) = flow.rtt.in_block(side, rtt.ack, time) {

@@ -59,7 +59,6 @@ static ASKED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// What the parts of the daemon share.
-#[derive(Clone)]
 struct Shared {
     log: Arc<RecordLog>,
     facts: Arc<FactStore>,
@@ -190,7 +189,8 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode, Failure> {
     }
     runtime.spawn(look_around(
         Renewal::new(&args.access, &services.access),
-        shared.clone(),
+        shared.store.clone(),
+        Arc::clone(&shared.appliance),
     ));
     stop_at_signal(&ASKED)?;
     let begin = log.next_position();
@@ -400,19 +400,18 @@ impl Drop for Start<'_> {
 }
 
 /// Now and then: the files that say who may call, and whether the store works.
-async fn look_around(mut renewal: Option<Renewal>, shared: Shared) {
-    let Shared { appliance, store, .. } = &shared;
+async fn look_around(mut renewal: Option<Renewal>, store: Option<Arc<StoreCounters>>, appliance: Arc<ApplianceState>) {
     loop {
         tokio::time::sleep(LOOK).await;
-        if let Some(stored) = store {
-            appliance.troubles.store.store(stored.fails(), Ordering::Relaxed);
+        if let Some(store) = &store {
+            appliance.troubles.store.store(store.fails(), Ordering::Relaxed);
         }
         for outcome in renewal.iter_mut().flat_map(Renewal::look) {
             match outcome {
-                Ok(text) => tell(appliance, Severity::Info, "daemon", "ACCESS_RENEWED", text),
+                Ok(text) => tell(&appliance, Severity::Info, "daemon", "ACCESS_RENEWED", text),
                 Err(error) => {
                     let text = format!("{error}; what was used before is used on");
-                    tell(appliance, Severity::Error, "daemon", "ACCESS_FAILS", text);
+                    tell(&appliance, Severity::Error, "daemon", "ACCESS_FAILS", text);
                 }
             }
         }

@@ -29,6 +29,11 @@ impl Flow {
             .map(|timed| timed.min(trip.most))
     }
 
+    /// Smallest round trip of the whole path, ns, as far as it is known beside that to the server.
+    pub fn whole_trip(&self, to_server: u64) -> u64 {
+        to_server + self.trip(1).unwrap_or(0)
+    }
+
     /// What the samples tell of it.
     pub(super) fn by_samples(&self, side: usize) -> Option<Trip> {
         let most = self.at_most(side)?;

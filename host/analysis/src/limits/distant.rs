@@ -49,7 +49,7 @@ impl Echo {
     /// Since when all that passed up to this data had been sent: its sender heard the first ACK that it does not echo then. `samples`: what
     /// tells of ACKs. `None`: of none.
     pub fn sent_by(&self, samples: &[Sample], path: &Path) -> Option<u64> {
-        let next = samples.iter().find(|s| s.time >= self.unheard())?;
+        let next = samples.get(samples.partition_point(|s| s.time < self.unheard()))?;
         Some(next.time.saturating_add(path.other))
     }
 }
@@ -62,16 +62,16 @@ impl Transfer {
         }
         let from = time.saturating_sub(r.rtt);
         let soon = (path.round_trip() / 10).max(SLACK);
-        let next = |by: u64| self.samples.iter().rposition(|s| s.time <= by).map_or(0, |i| i + 1);
-        let heard = |by: u64| self.samples[..next(by)].last();
+        let around = |by: u64| self.samples.split_at(self.samples.partition_point(|s| s.time <= by));
         let in_flight = |s: &Sample| before(s.ack, r.seq_end).then(|| r.seq_end.wrapping_sub(s.ack));
-        let after = self.samples.get(next(from.saturating_add(SLACK)));
-        let known = heard(from.saturating_add(SLACK)).and_then(|s| match s.time.saturating_add(soon) >= from {
+        let (heard, later) = around(from.saturating_add(SLACK));
+        let known = heard.last().and_then(|s| match s.time.saturating_add(soon) >= from {
             true => in_flight(s),
-            false => between(s, after?, from, in_flight),
+            false => between(s, later.first()?, from, in_flight),
         });
         let Some(flight) = known else { return };
-        let least = heard(from.saturating_add(TICK)).and_then(in_flight).unwrap_or(0);
+        let (heard, _) = around(from.saturating_add(TICK));
+        let least = heard.last().and_then(in_flight).unwrap_or(0);
         self.echoes.push(Echo {
             from,
             to: time,

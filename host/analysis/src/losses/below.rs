@@ -17,7 +17,7 @@ const KEEP_ALIVE_LEAST: u64 = 500_000_000;
 
 /// What a segment below the next expected brought.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Brought {
     data: Range,
     /// Bytes of it that the tap had not seen, and that a receiver had acknowledged before they passed.
     unseen: u32,
@@ -171,13 +171,13 @@ impl Losses {
                 return self.copy(entry, path);
             }
         }
-        let told = Told {
+        let brought = Brought {
             data,
             unseen,
             delivered,
             gap,
         };
-        self.retransmission(entry, e, told, path)
+        self.retransmission(entry, e, brought, path)
     }
 
     /// What asks only whether the other side is there.
@@ -202,13 +202,13 @@ impl Losses {
     }
 
     /// Nothing else explains it.
-    fn retransmission(&mut self, mut entry: Entry, e: &Event, told: Told, path: Path) -> Segment {
-        let Told {
+    fn retransmission(&mut self, mut entry: Entry, e: &Event, brought: Brought, path: Path) -> Segment {
+        let Brought {
             data,
             unseen,
             delivered,
             gap,
-        } = told;
+        } = brought;
         let old = entry.range;
         self.counts.retransmitted += 1;
         let refused = self.on_syn.take() == Some(e.seq) && is_first(e);
