@@ -12,6 +12,8 @@ use weir_record::{NO_SCALE, tcp_flag};
 
 /// Data that follows an ACK by less waited for the ACK.
 const ACK_CLOCKED: u64 = 1_000_000;
+/// Part of the wait for an ACK by which a sender goes on late that waited for it.
+const LATE: u64 = 4;
 /// What a side takes in a segment if its SYN was not seen, and what the timestamps take of that.
 const USUAL_MSS: u32 = 1460;
 const TIMESTAMPS: u32 = 12;
@@ -125,11 +127,19 @@ impl Half {
         }
         // What is paced leaves several times a round trip.
         let is_slow = is_idle || self.rtt.is_some_and(|(_, smooth)| waited >= smooth / 2);
-        match (self.partial && self.room.is_some()) || (let_pass && is_slow) {
+        // A host is late by a small part of the round trip when it wakes whom ACKs let go on (a send buffer goes on when a third of it is free).
+        let acked = self.all_acked.or(self.heard);
+        let is_late = acked.is_some_and(|acked| time.saturating_sub(acked) < acked.saturating_sub(at) / LATE);
+        match (self.partial && self.room.is_some()) || (let_pass && is_slow && !is_late) {
             true => Pause::Own,
             false => Pause::Unclear,
         }
     }
+}
+
+/// A FIN or RST without data, of packets that tell anything new.
+fn is_lone_end(p: &Digest) -> bool {
+    p.len == 0 && p.flags & tcp_flag::SYN == 0
 }
 
 /// Whose a pause of a sender is that went on by itself.
@@ -142,13 +152,9 @@ enum Pause {
     Held,
 }
 
-/// Times of one flow at one tap, ns.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
-    halves: [Half; 2],
-    /// Sender (1: server) and time of the last packet with data, SYN, FIN or RST that told anything new.
-    last: Option<(usize, u64)>,
-    first: Option<u64>,
+/// Whose time a flow has been so far, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Charges {
     /// Charged to the client and to the server if the tap is beside them.
     pub beside: [u64; 2],
     /// Charged to the client and to the server if the tap is at the other end: less the round trip between.
@@ -159,8 +165,23 @@ pub(crate) struct Ends {
     pub unclear: [u64; 2],
     /// Charged to nobody, because the capture missed who sent what in between.
     pub unseen: u64,
-    /// Waits before a FIN or RST alone, behind its sender's own data: nobody's, and no part of the whole.
-    pub closing: u64,
+    /// The whole: from the first packet to the last one that told anything new, without waits before a FIN or RST alone
+    /// behind its sender's own data, which are nobody's.
+    pub whole: u64,
+}
+
+/// Times of one flow at one tap, ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    halves: [Half; 2],
+    /// Sender (1: server) and time of the last packet with data, SYN, FIN or RST that told anything new.
+    last: Option<(usize, u64)>,
+    first: Option<u64>,
+    charges: Charges,
+    /// The same when nobody had anything left to say: what came since were FIN and RST alone, for which no one waits.
+    said: Option<Charges>,
+    /// Who sent the last of what took time: SYN, data, or in place of an answer a FIN or RST.
+    spoke: usize,
     /// What the windows of client and server are shifted by, if SYNs tell.
     scales: Option<[u8; 2]>,
     /// Bytes of a full segment, options included.
@@ -184,12 +205,9 @@ impl Default for Ends {
             halves: Default::default(),
             last: None,
             first: None,
-            beside: [0; 2],
-            across: [0; 2],
-            uncertain: [0; 2],
-            unclear: [0; 2],
-            unseen: 0,
-            closing: 0,
+            charges: Charges::default(),
+            said: None,
+            spoke: 0,
             scales: None,
             mss: USUAL_MSS,
             untimed: false,
@@ -327,66 +345,80 @@ impl Ends {
 
     /// Side `s` sent so many bytes, of which some are new; or what may fill a gap (`fresh` not set).
     fn sent(&mut self, s: usize, p: &Digest, fresh: Option<u32>) {
-        let (r, time) = (1 - s, p.time);
-        if let Some((last, at)) = self.last
-            && let Some(bytes) = fresh
-        {
-            match (last == s, time == at) {
-                (false, true) => self.turns_at_once = self.turns_at_once.saturating_add(1),
-                (_, false) => self.turns_at_once = 0,
-                (true, true) => {}
+        // A server that closes, or resets, instead of an answer took its time for it.
+        if !is_lone_end(p) || (s == 1 && self.spoke == 0) {
+            self.said = None;
+            self.spoke = s;
+        } else if self.last.is_some_and(|(last, _)| last != s) {
+            self.said.get_or_insert(self.charges);
+        }
+        if let Some((last, at)) = self.last {
+            self.charges.whole += p.time.saturating_sub(at);
+            if let Some(bytes) = fresh {
+                self.went_on((last, at), s, p, bytes);
             }
-            let cut = self.halves[s].cut().filter(|_| bytes > 0);
-            if self.halves.iter().any(|half| half.unseen) {
-                self.unseen += time.saturating_sub(at);
-                for half in &mut self.halves {
-                    half.unseen = false;
+        }
+        self.last = Some((s, p.time));
+    }
+
+    /// Side `s` sends so many bytes that are new, behind what `last` sent then.
+    fn went_on(&mut self, (last, at): (usize, u64), s: usize, p: &Digest, bytes: u32) {
+        let (r, time) = (1 - s, p.time);
+        let waited = time.saturating_sub(at);
+        match (last == s, time == at) {
+            (false, true) => self.turns_at_once = self.turns_at_once.saturating_add(1),
+            (_, false) => self.turns_at_once = 0,
+            (true, true) => {}
+        }
+        let cut = self.halves[s].cut().filter(|_| bytes > 0);
+        if self.halves.iter().any(|half| half.unseen) {
+            self.charges.unseen += waited;
+            for half in &mut self.halves {
+                half.unseen = false;
+            }
+        } else if last != s {
+            if !self.halves[r].gap {
+                match cut {
+                    Some(true) => self.charges.unclear[s] += waited,
+                    _ => self.charge(s, waited),
                 }
-            } else if last != s {
-                if !self.halves[r].gap {
-                    match cut {
-                        Some(true) => self.unclear[s] += time.saturating_sub(at),
-                        _ => self.charge(s, time.saturating_sub(at)),
-                    }
-                }
-            } else if let Some(closed) = self.halves[s].closed {
-                // The receiver did not want more.
-                self.charge(r, time.saturating_sub(closed.max(at)));
-                self.halves[s].closed = Some(time);
-            } else if let (Some(is_sure), Some(_)) = (cut, self.halves[s].idle(time)) {
-                // Where what came before went whole, it is not known how long this one has waited.
-                if !is_sure || self.halves[s].partial {
-                    self.unclear[s] += time.saturating_sub(at);
-                }
+            }
+        } else if let Some(closed) = self.halves[s].closed {
+            // The receiver did not want more.
+            self.charge(r, time.saturating_sub(closed.max(at)));
+            self.halves[s].closed = Some(time);
+        } else if let (Some(is_sure), Some(_)) = (cut, self.halves[s].idle(time)) {
+            // Where what came before went whole, it is not known how long this one has waited.
+            if !is_sure || self.halves[s].partial {
+                self.charges.unclear[s] += waited;
+            }
+        } else {
+            let pause = self.halves[s].pause(at, time, bytes);
+            let after = self.halves[s].idle(time);
+            let before = waited.saturating_sub(after.unwrap_or(0));
+            if is_lone_end(p) {
+                let held = if matches!(pause, Pause::Held) { before } else { 0 };
+                self.closing(s, before - held + after.unwrap_or(0));
             } else {
-                let pause = self.halves[s].pause(at, time, bytes);
-                let after = self.halves[s].idle(time);
-                let before = time.saturating_sub(at).saturating_sub(after.unwrap_or(0));
-                if p.len == 0 && p.flags & tcp_flag::SYN == 0 {
-                    let held = if matches!(pause, Pause::Held) { before } else { 0 };
-                    self.closing(s, before - held + after.unwrap_or(0));
-                } else {
-                    if let Some(ns) = after {
-                        self.charge_pause(s, p, (time.saturating_sub(at), ns));
-                    }
-                    match pause {
-                        Pause::Own => self.beside[s] += before,
-                        Pause::Unclear => self.unclear[s] += before,
-                        Pause::Held => {}
-                    }
+                if let Some(ns) = after {
+                    self.charge_pause(s, p, (waited, ns));
+                }
+                match pause {
+                    Pause::Own => self.charges.beside[s] += before,
+                    Pause::Unclear => self.charges.unclear[s] += before,
+                    Pause::Held => {}
                 }
             }
         }
-        self.last = Some((s, time));
     }
 
     /// Side `s` waited so long behind its own data for a FIN or RST alone, which brings nothing that took time. A server had answered, and
     /// nobody had more to say; a client gave up waiting, or asked for nothing.
     fn closing(&mut self, s: usize, ns: u64) {
-        self.closing += ns;
+        self.charges.whole -= ns;
         if s == 0 {
-            self.unclear[s] += ns;
-            self.uncertain[s] += ns;
+            self.charges.unclear[s] += ns;
+            self.charges.uncertain[s] += ns;
         }
     }
 
@@ -400,30 +432,30 @@ impl Ends {
             .map(|((to_client, _), (to_server, _))| to_client + to_server);
         let is_late = half.queued && trip.is_some_and(|trip| is_timed_out(waited, trip));
         if is_late && half.skips(p.ip_id) && p.flags & tcp_flag::PSH != 0 {
-            self.beside[s] += idle;
+            self.charges.beside[s] += idle;
             return;
         }
-        let uncertain = self.uncertain[s];
+        let uncertain = self.charges.uncertain[s];
         self.charge(s, idle);
         if is_late {
-            self.uncertain[s] = uncertain + idle;
+            self.charges.uncertain[s] = uncertain + idle;
         }
     }
 
     fn charge(&mut self, end: usize, ns: u64) {
-        self.beside[end] += ns;
+        self.charges.beside[end] += ns;
         // From the tap to that end and back: data of the other side, acknowledged by it.
         let other = &self.halves[1 - end];
         match other.rtt {
             // Time that a repeat took may be anyone's.
-            _ if other.resent => self.uncertain[end] += ns,
+            _ if other.resent => self.charges.uncertain[end] += ns,
             Some((least, smooth)) => {
-                self.across[end] += ns.saturating_sub(least);
-                self.uncertain[end] += (smooth - least.min(smooth)).min(ns);
+                self.charges.across[end] += ns.saturating_sub(least);
+                self.charges.uncertain[end] += (smooth - least.min(smooth)).min(ns);
             }
             None => {
-                self.across[end] += ns;
-                self.uncertain[end] += ns;
+                self.charges.across[end] += ns;
+                self.charges.uncertain[end] += ns;
             }
         }
     }
@@ -452,6 +484,11 @@ impl Ends {
     /// From the tap to the receiver of side `d` and back, smoothed.
     pub fn round_trip(&self, d: usize) -> Option<u64> {
         self.halves[d].rtt.map(|(_, smooth)| smooth)
+    }
+
+    /// Whose time it was, until nobody had anything left to say.
+    pub fn charges(&self) -> Charges {
+        self.said.unwrap_or(self.charges)
     }
 
     /// When its first packet passed.
@@ -520,7 +557,7 @@ mod tests {
         ] {
             ends.packet(&p);
         }
-        assert_eq!(ends.beside, [10 * MS, 10 * MS]);
+        assert_eq!(ends.charges().beside, [10 * MS, 10 * MS]);
     }
 
     /// Full segments of 1,000 bytes: a block of two and a half goes out, then another one so many ms later. When its ACKs come is in ms, too.
@@ -552,10 +589,14 @@ mod tests {
     fn a_sender_that_has_no_more_is_charged_from_its_last_packet() {
         for acks in [&[][..], &[(60, 2000)], &[(60, 2000), (62, 2500)]] {
             let ends = two_blocks(100, acks);
-            assert_eq!((ends.beside, ends.unclear), ([0, 100 * MS], [0; 2]), "{acks:?}");
+            assert_eq!(
+                (ends.charges().beside, ends.charges().unclear),
+                ([0, 100 * MS], [0; 2]),
+                "{acks:?}"
+            );
         }
         // Across the path the time of the ACK is all that is known.
-        assert_eq!(two_blocks(100, &[(60, 2500)]).across[1], 40 * MS);
+        assert_eq!(two_blocks(100, &[(60, 2500)]).charges().across[1], 40 * MS);
     }
 
     /// Who closes behind its own data gave up waiting for the other end, or nobody had anything to say: neither took the time for it.
@@ -582,21 +623,55 @@ mod tests {
                 ..last
             });
             let (beside, wait) = [([10, 0], 30_020), ([10, 20], 30_000)][s];
-            assert_eq!(ends.beside, beside.map(|ms| ms * MS), "{flag}");
-            assert_eq!(ends.closing, wait * MS, "{flag}");
+            assert_eq!(ends.charges().beside, beside.map(|ms| ms * MS), "{flag}");
+            assert_eq!(ends.charges().whole, (30_030 - wait) * MS, "{flag}");
             // The client may have been waiting for an answer.
-            assert_eq!(ends.unclear, [if s == 0 { wait * MS } else { 0 }, 0], "{flag}");
+            assert_eq!(
+                ends.charges().unclear,
+                [if s == 0 { wait * MS } else { 0 }, 0],
+                "{flag}"
+            );
         }
+    }
+
+    /// Nobody waits for the two FINs after an answer; one in place of an answer took its sender's time.
+    #[test]
+    fn what_passes_after_the_last_answer_is_nobody_s() {
+        let fin = |p: Digest| Digest {
+            flags: p.flags | tcp_flag::FIN,
+            ..p
+        };
+        let mut ends = Ends::default();
+        for p in [packet(0, false, 0, 100, 0), packet(30, true, 0, 1000, 100)] {
+            ends.packet(&p);
+        }
+        let answered = ends.charges();
+        ends.packet(&fin(packet(530, false, 100, 0, 1000)));
+        ends.packet(&fin(packet(570, true, 1000, 0, 101)));
+        assert_eq!((ends.charges().beside, ends.charges().whole), ([0, 30 * MS], 30 * MS));
+        assert_eq!(ends.charges().unclear, answered.unclear);
+
+        // The client has no more requests; the server says without an answer that it is done.
+        let mut ends = Ends::default();
+        for p in [
+            packet(0, false, 0, 100, 0),
+            fin(packet(1, false, 100, 0, 0)),
+            fin(packet(900, true, 0, 0, 101)),
+            packet(940, false, 101, 0, 1),
+        ] {
+            ends.packet(&p);
+        }
+        assert_eq!((ends.charges().beside[1], ends.charges().whole), (899 * MS, 900 * MS));
     }
 
     /// It may have come for the ACK of all, or at that moment by chance.
     #[test]
     fn a_sender_that_goes_on_with_an_ack_may_have_waited_for_it() {
         let ends = two_blocks(100, &[(60, 2000), (100, 2500)]);
-        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, 100 * MS]));
+        assert_eq!((ends.charges().beside, ends.charges().unclear), ([0; 2], [0, 100 * MS]));
         // The first ACK made room: so it goes with a congestion window.
         let ends = two_blocks(60, &[(60, 2000)]);
-        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
+        assert_eq!((ends.charges().beside, ends.charges().unclear), ([0; 2], [0; 2]));
     }
 
     /// The server, 40 ms away, has more to send behind its first segment (`flags`), and that comes 400 ms after the ACK of it, `step` IP ids later.
@@ -625,7 +700,7 @@ mod tests {
             ends.packet(&first);
             ends.packet(&packet(81, false, 100, 0, 1000));
             ends.packet(&last);
-            [ends.across[1] / MS, ends.uncertain[1] / MS]
+            [ends.charges().across[1] / MS, ends.charges().uncertain[1] / MS]
         };
         let answer = across(0, 2)[0];
         assert!(answer < 5, "{answer}");
@@ -646,7 +721,7 @@ mod tests {
                 ends.packet(&Digest { window, ..ack });
             }
             ends.packet(&packet(100, true, 3500, 500, 0));
-            ends.beside[1]
+            ends.charges().beside[1]
         };
         // 1 << 7 is 128 bytes; the block before it went at once.
         assert_eq!(narrow(1), MS + 40 * MS);
@@ -688,13 +763,19 @@ mod tests {
     #[test]
     fn a_sender_that_fills_a_small_window_had_more() {
         let (ends, _) = dribble(0, 30);
-        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0; 2]));
+        assert_eq!((ends.charges().beside, ends.charges().unclear), ([0; 2], [0; 2]));
         // By its scale the window has room: the sender may know of another one, or have written pieces of this length.
         let (mut ends, now) = dribble(7, 30);
-        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, (now - 60) * MS]));
+        assert_eq!(
+            (ends.charges().beside, ends.charges().unclear),
+            ([0; 2], [0, (now - 60) * MS])
+        );
         // One alone is so by chance: nothing was left before it.
         ends.packet(&packet(now + 2000, true, 3255, 75, 0));
-        assert_eq!((ends.beside, ends.unclear), ([0, 2000 * MS], [0, (now - 60) * MS]));
+        assert_eq!(
+            (ends.charges().beside, ends.charges().unclear),
+            ([0, 2000 * MS], [0, (now - 60) * MS])
+        );
     }
 
     /// It may have had nothing left for most of that time.
@@ -702,13 +783,42 @@ mod tests {
     fn what_fills_a_small_window_after_a_rest_has_waited_a_part_of_it() {
         let (mut ends, now) = dribble(0, 30);
         ends.packet(&packet(now + 2000, true, 3255, 75, 0));
-        assert_eq!((ends.beside, ends.unclear), ([0; 2], [0, 2000 * MS]));
+        assert_eq!(
+            (ends.charges().beside, ends.charges().unclear),
+            ([0; 2], [0, 2000 * MS])
+        );
         // So may the first piece of an answer.
         let (mut ends, now) = dribble(0, 30);
         let request = packet(now + 100, false, 0, 100, 3255);
         ends.packet(&Digest { window: 75, ..request });
         ends.packet(&packet(now + 400, true, 3255, 75, 100));
-        assert_eq!((ends.beside, ends.unclear), ([100 * MS, 0], [0, 300 * MS]));
+        assert_eq!(
+            (ends.charges().beside, ends.charges().unclear),
+            ([100 * MS, 0], [0, 300 * MS])
+        );
+    }
+
+    /// Full segments only, and then the next one so long after the ACK of all of them, which took 80 ms.
+    #[test]
+    fn a_host_that_is_late_with_whom_an_ack_woke_has_not_been_idle_before_it() {
+        for (late, charges) in [(3, (3, 80)), (30, (110, 0))] {
+            let mut ends = Ends::default();
+            ends.set_up([7; 2], [1000; 2]);
+            for p in [
+                packet(0, false, u32::MAX, 1, 0),
+                packet(0, true, u32::MAX, 1, 0),
+                packet(0, false, 0, 0, 0),
+                packet(0, true, 0, 1000, 0),
+                packet(0, true, 1000, 1000, 0),
+                packet(80, false, 0, 0, 2000),
+                packet(80 + late, true, 2000, 1000, 0),
+            ] {
+                ends.packet(&p);
+            }
+            let (own, unclear) = charges;
+            assert_eq!(ends.charges().beside, [0, own * MS], "{late}");
+            assert_eq!(ends.charges().unclear, [0, unclear * MS], "{late}");
+        }
     }
 
     /// Nor does an end answer what has not come yet.
@@ -724,6 +834,6 @@ mod tests {
         ] {
             ends.packet(&p);
         }
-        assert_eq!(ends.beside[0], 5 * MS);
+        assert_eq!(ends.charges().beside[0], 5 * MS);
     }
 }

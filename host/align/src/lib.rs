@@ -819,13 +819,14 @@ impl Shares {
         }
         // The first and the last packet take a way each between the taps.
         let ways = 2 * near.round_trip(client).unwrap_or(0);
-        self.total += near.duration().saturating_sub(near.closing);
-        self.measured[0] += near.beside[client];
-        self.measured[1] += far.beside[server_there];
-        self.unsure += near.unseen + far.unseen + differ.saturating_sub(ways);
-        self.unsure += near.unclear[client] + far.unclear[server_there];
-        self.one_tap[0] += near.beside[client];
-        self.one_tap[1] += near.across[server];
-        self.uncertain += near.uncertain[server] + near.unseen;
+        let (here, there) = (near.charges(), far.charges());
+        self.total += here.whole;
+        self.measured[0] += here.beside[client];
+        self.measured[1] += there.beside[server_there];
+        self.unsure += here.unseen + there.unseen + differ.saturating_sub(ways);
+        self.unsure += here.unclear[client] + there.unclear[server_there];
+        self.one_tap[0] += here.beside[client];
+        self.one_tap[1] += here.across[server];
+        self.uncertain += here.uncertain[server] + here.unseen;
     }
 }

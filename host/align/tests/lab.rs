@@ -11,7 +11,6 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 use weir_align::Alignment;
-use weir_lab::frame::TcpSummary;
 use weir_lab::pcap::{self, PcapFrame};
 use weir_lab::{LabConfig, LabReport, Scenario, run};
 use weir_messages::v1;
@@ -487,14 +486,6 @@ fn pie_is_the_applications(report: &LabReport, directory: &Path) {
     let (answer, _) = two_taps(report, directory, 5_000_000_000, 40.0);
     let truth = lines(&report.app_truth);
     let number = |line: &Value, key: &str| line[key].as_u64().unwrap() as f64 / 1e9;
-    let mut last_fins: HashMap<u64, f64> = HashMap::new();
-    for frame in frames(&report.client_tap) {
-        let tcp = TcpSummary::parse(&frame.bytes).unwrap();
-        if tcp.flags & 1 != 0 && tcp.src_port == 9000 {
-            let arrival = frame.time_ns as f64 / 1e9;
-            last_fins.entry(tcp.dst_port.into()).or_insert(arrival);
-        }
-    }
     let (mut client, mut server, mut total) = (0.0, 0.0, 0.0);
     for connection in truth.iter().filter(|line| line["type"] == "connection") {
         let mut since = number(connection, "connect_end_ns");
@@ -511,9 +502,8 @@ fn pie_is_the_applications(report: &LabReport, directory: &Path) {
             server += number(line, "server_response_start_ns") - arrival;
             since = number(line, "response_last_ns");
         }
-        client += number(connection, "close_ns") - since;
-        // After the client's close, its FIN and the server's cross the network, the latter more than once if it is lost.
-        total += last_fins[&connection["client_port"].as_u64().unwrap()] - number(connection, "connect_start_ns");
+        // The close after the last answer is nobody's time.
+        total += since - number(connection, "connect_start_ns");
     }
     let pie = answer.pies.iter().find(|pie| pie.method == "MEASURED").unwrap();
     let shares = [pie.client_seconds, pie.network_seconds, pie.server_seconds].map(|s| 100.0 * s / pie.total_seconds);
