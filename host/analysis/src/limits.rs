@@ -38,7 +38,7 @@ use recovery::{Answers, Repeats, silences};
 use sample::{Pace, Passage, Sample, Tally};
 pub(crate) use sample::{apart, is_spaced};
 use spans::{Span, Spans, Sure, closed_cause};
-use tail::Passed;
+use tail::{Drain, Passed};
 pub(crate) use tail::{Flown, Tail};
 use trips::{STEADY, Trip, busy_link, is_link_busy, shares_busy_link};
 
@@ -153,6 +153,7 @@ pub(crate) struct Transfer {
     acks_since_loss: u32,
     /// What a link behind the tap takes.
     passed: Passed,
+    drain: Drain,
     /// Bytes in flight when the send buffer, and when the receiver's window, was the limit.
     pub sender_bytes: u32,
     pub receiver_bytes: u32,
@@ -214,6 +215,7 @@ impl Transfer {
             at_edge,
             tally: std::mem::take(&mut self.tally),
         });
+        self.drain.sample(&self.samples, path.base);
         self.flight_since = r.flight;
     }
 

@@ -5,11 +5,14 @@ use weir_record::Rtt;
 
 use super::Transfer;
 use super::path::{Path, SLACK, is_prompt};
+use super::sample::Sample;
 use crate::queues::Wait;
 use crate::shares::on_wire;
 
 /// Round trips from which on their fastest tells what the link takes.
 const ENOUGH: u32 = 4;
+/// A round trip that is above the smallest by so many times what those before it were is the first sign of a queue.
+const FIRST_SIGN: u64 = 4;
 
 /// Whether an ACK is of two full segments at least, of which the first was timed up to `end`, and of less than all: the second had it sent
 /// (RFC 1122 4.2.3.2), and the rest was not there.
@@ -18,11 +21,33 @@ fn is_of_two(end: u32, ack: u32, flight: u32, path: &Path) -> bool {
     flight > 0 && path.payload > 0 && more >= path.payload && more <= i32::MAX as u32
 }
 
-/// A rate: bytes on the wire, and the time that they took, ns.
+/// Half of how many times as fast as a link takes it data passes the tap before which a queue grows.
+const FASTER: u64 = 3;
+
+/// Bytes, and the time that they took, ns; 0: not known, or none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passed {
+struct Rate {
     bytes: u64,
     ns: u64,
+}
+
+impl Rate {
+    fn is_faster(self, other: Self) -> bool {
+        u128::from(self.bytes) * u128::from(other.ns) > u128::from(other.bytes) * u128::from(self.ns)
+    }
+
+    /// What so many bytes take, ns.
+    fn time(self, bytes: u64) -> u64 {
+        let ns = u128::from(bytes) * u128::from(self.ns) / u128::from(self.bytes.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a link takes at most, by its own round trips.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    /// Of bytes on the wire.
+    rate: Rate,
     /// Round trips that tell of it, and the smallest of all, ns.
     trips: u32,
     base: u64,
@@ -40,7 +65,7 @@ impl Passed {
             return;
         };
         // A smaller round trip than all before makes them longer.
-        self.ns = self.ns.saturating_add(self.base.saturating_sub(base));
+        self.rate.ns = self.rate.ns.saturating_add(self.base.saturating_sub(base));
         self.base = base;
         let ns = r.rtt.saturating_sub(base);
         if ns == 0 {
@@ -48,21 +73,53 @@ impl Passed {
         }
         let more = u64::from(r.ack.wrapping_sub(r.seq_end));
         let bytes = on_wire(more.saturating_add(path.payload.into()), path.payload);
-        if self.trips == 0 || u128::from(bytes) * u128::from(self.ns) > u128::from(self.bytes) * u128::from(ns) {
-            (self.bytes, self.ns) = (bytes, ns);
+        let new = Rate { bytes, ns };
+        if self.trips == 0 || new.is_faster(self.rate) {
+            self.rate = new;
         }
         self.trips = self.trips.saturating_add(1);
     }
 
-    /// What so many bytes take at most, ns.
-    fn time(&self, bytes: u64) -> u64 {
-        let ns = u128::from(bytes) * u128::from(self.ns) / u128::from(self.bytes.max(1));
-        u64::try_from(ns).unwrap_or(u64::MAX)
-    }
-
     /// Whether several round trips tell of a link that takes longer than hosts may.
     const fn is_slow(&self) -> bool {
-        self.trips >= ENOUGH && self.ns >= SLACK
+        self.trips >= ENOUGH && self.rate.ns >= SLACK
+    }
+}
+
+/// How fast a link takes what waits before it, in bytes of payload; it may be faster.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Drain(Rate);
+
+impl Drain {
+    /// The last sample is new. Where it is the first sign of a queue, what it acknowledged went on at the link's pace, or slower where the queue began after
+    /// the sample before: the fastest is kept.
+    pub fn sample(&mut self, samples: &[Sample], base: Option<u64>) {
+        let ([before @ .., one, last], Some(base)) = (samples, base) else {
+            return;
+        };
+        let above = |s: &Sample| s.rtt.saturating_sub(base);
+        let queue = above(last);
+        // Where round trips differ anyway (jitter, a queue that always stands), a long one tells nothing of those after it.
+        let is_first = |s: &Sample| above(s) <= queue / FIRST_SIGN;
+        if queue <= SLACK || !is_first(one) || !before.iter().all(is_first) {
+            return;
+        }
+        // Of one flight: the link had no rest.
+        if one.flight == 0 || last.sent().saturating_sub(one.time) > base / 2 {
+            return;
+        }
+        let new = Rate {
+            bytes: last.ack.wrapping_sub(one.ack).into(),
+            ns: last.time.saturating_sub(one.time),
+        };
+        if self.0.ns == 0 || new.is_faster(self.0) {
+            self.0 = new;
+        }
+    }
+
+    /// Whether a queue grew before the link behind so many bytes that passed the tap within `passed` ns: faster than it takes them.
+    fn grows(self, bytes: u64, passed: u64) -> bool {
+        self.0.time(bytes) > passed.saturating_mul(FASTER) / 2
     }
 }
 
@@ -102,6 +159,7 @@ impl Tail {
         // The last ACK that came at once and was not that of the end, or that of a first segment: it may have left the link before the tap.
         let behind_first = flown.bytes.saturating_sub(path.payload.into());
         let mut at = (flown.first.saturating_add(trip), behind_first);
+        let mut sent = flown.first;
         let (mut known, mut latest) = (0, flown.until);
         let heard = transfer.into_iter().flat_map(|transfer| transfer.samples.iter().rev());
         for s in heard.filter(|s| s.time <= flown.until) {
@@ -112,16 +170,21 @@ impl Tail {
                 break;
             } else if s.is_prompt(path) || is_of_two(s.end, s.ack, s.flight, path) {
                 at = (s.time, left.into());
+                sent = s.sent();
                 known = s.time.saturating_sub(soonest);
                 break;
             }
         }
         let (since, left) = at;
+        let drain = transfer
+            .map(|transfer| transfer.drain)
+            .filter(|drain| drain.grows(left, flown.last.saturating_sub(sent)));
         let time = |bytes: u64| {
-            let bytes = on_wire(bytes, path.payload);
-            match path.link {
-                Some(link) => (bytes as f64 / link * 1e9) as u64,
-                None => passed.map_or(0, |passed| passed.time(bytes)),
+            let wire = on_wire(bytes, path.payload);
+            match (path.link, drain) {
+                (Some(link), _) => (wire as f64 / link * 1e9) as u64,
+                (None, Some(Drain(rate))) => rate.time(bytes),
+                (None, None) => passed.map_or(0, |passed| passed.rate.time(wire)),
             }
         };
         let whole = since
@@ -132,7 +195,7 @@ impl Tail {
         let more = whole - known;
         let more = if more < SLACK { 0 } else { more };
         let is_given = path.link.is_some();
-        let is_told = is_given || passed.is_some_and(|passed| passed.is_slow());
+        let is_told = is_given || drain.is_some() || passed.is_some_and(|passed| passed.is_slow());
         Self {
             late: known + if is_told { more } else { 0 },
             wire: if is_told { time(flown.bytes) } else { 0 },
@@ -226,6 +289,48 @@ mod tests {
         assert_eq!([1, 2, 3].map(of), [0, 30, 30]);
     }
 
+    /// A round trip of 60 ms, then one of so many that ends so long after it and acknowledges 10,000 bytes more: how long 40,000 then take, ms.
+    fn drained(trips: [u64; 3], apart: u64) -> u64 {
+        let mut t = Transfer::default();
+        let mut time = 60;
+        for (n, trip) in (1..).zip(trips) {
+            t.sample(time * MS, &rtt(trip * MS, 10_000 * n, 40_000), None, &TAP_BETWEEN);
+            time += apart;
+        }
+        t.drain.0.time(40_000) / MS
+    }
+
+    #[test]
+    fn the_first_sign_of_a_queue_tells_how_fast_the_link_takes_what_waits() {
+        assert_eq!(drained([60, 60, 70], 80), 320);
+        assert_eq!(drained([60, 60, 60], 60), 0, "no queue");
+        assert_eq!(drained([66, 60, 70], 80), 0, "they differ anyway");
+        assert_eq!(drained([60, 60, 70], 120), 0, "the link may have had a rest");
+    }
+
+    /// What the link takes as fast as it passed the tap did not wait, and of what passed at once most did.
+    #[test]
+    fn a_queue_grows_before_what_passes_faster_than_the_link_takes_it() {
+        let late = |last: u64| {
+            let mut t = Transfer::default();
+            for (time, trip, acked) in [(60, 60, 10_000), (140, 70, 20_000)] {
+                t.sample(time * MS, &rtt(trip * MS, acked, 40_000), None, &TAP_BETWEEN);
+            }
+            let flown = Flown {
+                first: 0,
+                last: last * MS,
+                bytes: 60_000,
+                end: 60_000,
+                until: 1_000 * MS,
+            };
+            let tail = Tail::new(Some(&t), &flown, 60 * MS, &TAP_BETWEEN);
+            [tail.late / MS, tail.uncertain / MS]
+        };
+        // 8 ms a kilobyte from 140 on, when 40 kB are left.
+        assert_eq!(late(80), [320, 320]);
+        assert_eq!(late(390)[0], 0);
+    }
+
     #[test]
     fn a_smaller_round_trip_makes_the_others_longer() {
         let path = |base: u64| Path {
@@ -235,8 +340,8 @@ mod tests {
         let mut passed = Passed::default();
         passed.sample(&rtt(70 * MS, 1_000, 9_000), &path(69));
         passed.sample(&rtt(60 * MS, 2_000, 8_000), &path(60));
-        assert_eq!((passed.ns, passed.trips), (10 * MS, 1));
+        assert_eq!((passed.rate.ns, passed.trips), (10 * MS, 1));
         passed.sample(&rtt(64 * MS, 3_000, 7_000), &path(60));
-        assert_eq!((passed.ns, passed.trips), (4 * MS, 2));
+        assert_eq!((passed.rate.ns, passed.trips), (4 * MS, 2));
     }
 }
