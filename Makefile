@@ -88,6 +88,7 @@ page: $(NODE_MODULES) ## build the analyst's page, bin/page (Node; weir view and
 ##@ Check (each is a stage of make test)
 .PHONY: test
 test: ## everything below, with minutes per stage
+	@command -v python3 >/dev/null || .ci/setup.sh
 	@.ci/stages.py
 
 .PHONY: generated
