@@ -415,7 +415,7 @@ impl Ends {
     /// Side `s` waited so long behind its own data for a FIN or RST alone, which brings nothing that took time. A server had answered, and
     /// nobody had more to say; a client gave up waiting, or asked for nothing.
     fn closing(&mut self, s: usize, ns: u64) {
-        self.charges.whole -= ns;
+        self.charges.whole = self.charges.whole.saturating_sub(ns);
         if s == 0 {
             self.charges.unclear[s] += ns;
             self.charges.uncertain[s] += ns;
