@@ -13,6 +13,8 @@ use crate::shares::on_wire;
 const ENOUGH: u32 = 4;
 /// A round trip that is above the smallest by so many times what those before it were is the first sign of a queue.
 const FIRST_SIGN: u64 = 4;
+/// Data that passes the tap so many halves as fast as a link behind it takes it, or faster, makes a queue grow there.
+const FASTER: u64 = 3;
 
 /// Whether an ACK is of two full segments at least, of which the first was timed up to `end`, and of less than all: the second had it sent
 /// (RFC 1122 4.2.3.2), and the rest was not there.
@@ -20,9 +22,6 @@ fn is_of_two(end: u32, ack: u32, flight: u32, path: &Path) -> bool {
     let more = ack.wrapping_sub(end);
     flight > 0 && path.payload > 0 && more >= path.payload && more <= i32::MAX as u32
 }
-
-/// Half of how many times as fast as a link takes it data passes the tap before which a queue grows.
-const FASTER: u64 = 3;
 
 /// Bytes, and the time that they took, ns; 0: not known, or none.
 #[derive(Clone, Copy, Debug, Default)]
