@@ -4,7 +4,8 @@
 //! An end is charged from the moment when all that the other side sent has arrived (no hole in it) to the moment when
 //! it sends data, SYN, FIN or RST of its own. When it goes on after its own data, it is charged from its last packet if
 //! nothing held it back there, else from the ACK of all of it, unless that ACK is what it waited for. What is charged to neither is the network's, once: each end's times are
-//! measured on the clock of the tap beside it, so no offset of clocks enters.
+//! measured on the clock of the tap beside it, so no offset of clocks enters. All of it ends with the last data: no one waits for FIN or RST
+//! behind that, unless a server sends one in place of an answer.
 
 use crate::tap::Digest;
 use weir_analysis::is_timed_out;

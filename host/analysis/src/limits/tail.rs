@@ -93,14 +93,15 @@ impl Drain {
     /// The last sample is new. Where it is the first sign of a queue, what it acknowledged went on at the link's pace, or slower where the queue began after
     /// the sample before: the fastest is kept.
     pub fn sample(&mut self, samples: &[Sample], base: Option<u64>) {
-        let ([before @ .., one, last], Some(base)) = (samples, base) else {
+        let (Some((last, before)), Some(base)) = (samples.split_last(), base) else {
             return;
         };
+        let Some(one) = before.last() else { return };
         let above = |s: &Sample| s.rtt.saturating_sub(base);
         let queue = above(last);
         // Where round trips differ anyway (jitter, a queue that always stands), a long one tells nothing of those after it.
         let is_first = |s: &Sample| above(s) <= queue / FIRST_SIGN;
-        if queue <= SLACK || !is_first(one) || !before.iter().all(is_first) {
+        if queue <= SLACK || !before.iter().rev().all(is_first) {
             return;
         }
         // Of one flight: the link had no rest.
@@ -157,8 +158,7 @@ impl Tail {
             .filter(|passed| passed.trips > 0);
         // The last ACK that came at once and was not that of the end, or that of a first segment: it may have left the link before the tap.
         let behind_first = flown.bytes.saturating_sub(path.payload.into());
-        let mut at = (flown.first.saturating_add(trip), behind_first);
-        let mut sent = flown.first;
+        let mut at = (flown.first, flown.first.saturating_add(trip), behind_first);
         let (mut known, mut latest) = (0, flown.until);
         let heard = transfer.into_iter().flat_map(|transfer| transfer.samples.iter().rev());
         for s in heard.filter(|s| s.time <= flown.until) {
@@ -168,13 +168,12 @@ impl Tail {
             } else if u64::from(left) > flown.bytes {
                 break;
             } else if s.is_prompt(path) || is_of_two(s.end, s.ack, s.flight, path) {
-                at = (s.time, left.into());
-                sent = s.sent();
+                at = (s.sent(), s.time, left.into());
                 known = s.time.saturating_sub(soonest);
                 break;
             }
         }
-        let (since, left) = at;
+        let (sent, since, left) = at;
         let drain = transfer
             .map(|transfer| transfer.drain)
             .filter(|drain| drain.grows(left, flown.last.saturating_sub(sent)));
